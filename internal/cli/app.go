@@ -91,6 +91,7 @@ func commands() []command {
 		{"status", newStatusCmd},
 		{"watch", newWatchCmd},
 		{"init", newInitCmd},
+		{"project", newProjectCmd},
 		{"setup", newSetupCmd},
 		{"trust", newTrustCmd},
 		{"guard", newGuardCmd},
@@ -312,6 +313,9 @@ func (a *App) otherRuns(home *config.Home) []string {
 		return dirs
 	}
 	for _, e := range entries {
+		if !e.IsDir() {
+			continue // the former name of one of the others
+		}
 		if dir := home.Paths.Runs(e.Name()); dir != home.RunsDir() && !slices.Contains(dirs, dir) {
 			dirs = append(dirs, dir)
 		}

@@ -18,7 +18,7 @@ func TestWhatNamesAThingIsCompleted(t *testing.T) {
 	things := []string{"AGENT", "CLIENT", "ID", "ITEM", "ITEMS", "LABEL", "LABELS", "LANGUAGE", "LOOP", "NAME", "NUMBERS", "PROJECT", "RUN", "SESSION", "TOKEN"}
 	made := map[string]string{
 		"reprise checkpoint": "a new name", "reprise note": "a new name or an old one, as it comes", "reprise memory create": "a new name",
-		"reprise mcp token create": "a new name", "reprise workspace create": "a new name", "reprise state fork": "a new name", "reprise state rename": "a new name",
+		"reprise mcp token create": "a new name", "reprise workspace create": "a new name", "reprise state fork": "a new name", "reprise state rename": "a new name", "reprise project rename": "a new name",
 		"reprise state init --agent": "a new name", "--as": "a new name", "--gh-label": "of GitHub", "--id": "a new name", "--name": "a new name", "--get": "a file of a run elsewhere",
 		"--worker": "a new name", "--with-server": "of the client's settings",
 	}

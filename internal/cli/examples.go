@@ -36,6 +36,8 @@ func examplesOfClients() map[string]string {
 		"reprise":                       "reprise\nreprise demo\nreprise init --yes",
 		"reprise demo":                  "reprise demo",
 		"reprise init":                  "reprise init --yes --name bakery",
+		"reprise project":               "reprise project rename patisserie --dry-run",
+		"reprise project rename":        "reprise project rename patisserie --dry-run",
 		"reprise trust":                 "reprise trust --show\nreprise trust --yes",
 		"reprise doctor":                "reprise doctor --quick\nreprise doctor --quick --json",
 		"reprise version":               "reprise version",

@@ -66,7 +66,7 @@ var inRuns = ruled(map[runRule]string{
 		workspace create; workspace enter; workspace remove; workspace restore; web; supervise; protect; script-agent; merge-driver`,
 	runsToken: `queue done; queue fail; queue park; queue release`,
 	runsBelow: `runs cancel; runs extend; runs resume`,
-	runsNever: `delegation reset; gates reset; guard approve; guard deny; guard learn; judge reset; loop gc; loop interrupt; loop notify; loop pause; loop resume; loop stop;
+	runsNever: `delegation reset; project rename; gates reset; guard approve; guard deny; guard learn; judge reset; loop gc; loop interrupt; loop notify; loop pause; loop resume; loop stop;
 		mcp install; mcp token create; mcp token revoke; mcp uninstall; policy rollback; queue drop; queue edit; queue gc; queue migrate; queue retry;
 		queue unpark; runs gc; setup; upgrade; worker; worker prepare`,
 	runsNeverSay: `mcp; refresh; trust`,

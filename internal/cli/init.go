@@ -38,8 +38,9 @@ while data of it are kept, unless the repository shows that it is the same: by i
 commit, its origin, or the agent's state in it. Where only you know that, --adopt takes name
 and data over; the directory that had them is refused from then on, should it come back.
 Where git has a project's file that is not here (a sparse checkout, another branch), how
-it comes back is said, and no second project is made over it. A project keeps its name:
-with another one in its file it begins anew, and what is known of it waits under the first.
+it comes back is said, and no second project is made over it. ` + "`reprise project rename`" + `
+gives a project another name; with one that was only written into its file it begins anew,
+and what is known of it waits under the first.
 At a terminal it shows what would be written, and then offers to go on: to connect
 the clients that it finds, as ` + "`reprise setup`" + ` does, and to take in their past
 sessions, as ` + "`reprise import transcripts`" + ` does. Each is asked about, and shown,

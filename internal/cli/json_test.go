@@ -12,7 +12,7 @@ var withoutJSON = map[string][]string{
 	"it does something, and its exit code says whether": {
 		"artifact add", "config set", "config unset", "context set", "delegation reset", "gates reset", "guard approve", "guard deny", "init", "judge reset", "log copy",
 		"loop ask", "loop interrupt", "loop notify", "loop pause", "loop progress", "loop resume", "loop stop", "memory init", "memory summarize", "note",
-		"runs cancel", "runs extend", "runs gc", "runs wait", "state archive", "state fork", "state init", "state rename", "state reset",
+		"project rename", "runs cancel", "runs extend", "runs gc", "runs wait", "state archive", "state fork", "state init", "state rename", "state reset",
 		"state hooks install", "state hooks remove", "task abandon", "task block", "task edit", "task errors add", "task phase", "task recover", "task todo",
 		"handoff accept", "mcp token create", "mcp token revoke", "index rebuild", "worker prepare",
 	},

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 
 	"reprise/internal/hook"
 	"reprise/internal/learn"
@@ -25,12 +26,17 @@ func (a *App) Remembered() (*session.Memory, error) {
 }
 
 func (a *App) anyKnown() (*session.Memory, error) {
-	if a.known != nil {
+	if a.known != nil && !a.known.Renamed() {
 		return a.known, nil
 	}
 	home, err := a.Home()
 	if err != nil {
 		return nil, err
+	}
+	if p := home.Project; p != nil {
+		if now := home.Paths.NameNow(p.Name); now != p.Name {
+			return nil, exitWith(ExitConflict, fmt.Errorf("project %s is called %s since this process began (`reprise project rename`): begin the session anew, and what it asks for is found again; what it writes arrives", p.Name, now))
+		}
 	}
 	access, err := a.memoryAccess()
 	if err != nil {

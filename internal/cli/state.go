@@ -46,7 +46,7 @@ func (a *App) stateOf(home *config.Home, project string) (*staterepo.Repo, error
 	}
 	global := home.Paths.ProjectGlobal(project)
 	return staterepo.New(staterepo.Options{
-		Dir: home.Paths.ProjectDir(project), Project: project, Git: git.Options{Vars: a.Env.Vars}, Now: a.Env.Now,
+		Dir: home.Paths.ProjectDir(project), Project: project, Begun: home.Paths.NamesOf(project)[0], Git: git.Options{Vars: a.Env.Vars}, Now: a.Env.Now,
 		Merge: memory.MergeFile,
 		AfterWrite: func(path string) {
 			if name, ok := strings.CutPrefix(path, global+string(os.PathSeparator)); ok {

@@ -171,6 +171,9 @@ func (a *App) standing(ctx context.Context) (standing, error) {
 		if former, err := home.Paths.FormerNames(p); err == nil && len(former) > 0 && !home.Paths.Begun(p.Name) {
 			s.Notes = append(s.Notes, config.Renamed(p, former))
 		}
+		if text := home.Paths.OtherName(p); text != "" {
+			s.Notes = append(s.Notes, text)
+		}
 	} else if ab := a.absentProject(ctx, home.Dir); ab != nil {
 		s.Notes = append(s.Notes, ab.why())
 	}

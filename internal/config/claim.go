@@ -27,6 +27,7 @@ type claim struct {
 	RootCommit string    `json:"root_commit,omitempty"` // the repository's first commit
 	Remote     string    `json:"remote,omitempty"`      // its origin, normalised
 	Former     []former  `json:"former,omitempty"`      // who had the name before it was given away
+	Names      []string  `json:"names,omitempty"`       // all that it has had, the first one first; none where that is the only one
 }
 
 // former is a checkout that had a name and its data until these were given to another.
@@ -47,10 +48,14 @@ type NameTakenError struct {
 	Last  time.Time
 	// Given is when the name and its data were given from Root to By; zero where they were not.
 	Given time.Time
+	// Now is the name by now of the project that had this one, "" where it has it still.
+	Now string
 }
 
 func (e *NameTakenError) Error() string {
 	switch {
+	case e.Now != "":
+		return fmt.Sprintf("project name %q leads to project %s, which had it before `reprise project rename`; give this one another name in %s", e.Name, e.Now, ProjectFile(e.Root))
 	case e.Away:
 		return e.Whose() + "; if it is the same project, run `reprise init --adopt` there, which takes name and data over; " +
 			"if not, give this one another name in " + ProjectFile(e.Root)
@@ -135,10 +140,14 @@ func (c *claim) check(paths Paths, p *Project, rootCommit string, fresh bool) (f
 	for _, root := range slices.Backward(c.Roots) {
 		// One that moved away or has another name now is not asked any more. One that
 		// cannot be read keeps its claim.
-		if old, err := projectAt(root); err == nil && (old == nil || old.Name != p.Name) {
+		if old, err := projectAt(root); err == nil && (old == nil || !c.named(old)) {
 			continue
 		}
 		taken.By = root
+		return false, taken
+	}
+	if c.Name != p.Name { // it is not given up: what has the old name in it still is led by it
+		taken.Now = c.Name
 		return false, taken
 	}
 	if paths.hasStateOf(p) {
@@ -152,6 +161,12 @@ func (c *claim) check(paths Paths, p *Project, rootCommit string, fresh bool) (f
 	}
 	taken.By, taken.Away = c.Roots[len(c.Roots)-1], true
 	return false, taken
+}
+
+// named tells whether a project's file has a name of this claim's: the one it has, one from
+// before, or one that it is to have and has not got on this machine.
+func (c *claim) named(p *Project) bool {
+	return p.Name == c.Name || slices.Contains(c.Names, p.Name) || slices.Contains(p.Aliases, c.Name)
 }
 
 // hasStateOf tells whether p's directory has a worktree of the state that is kept under its
@@ -232,7 +247,7 @@ func readClaim(paths Paths, name string) (*claim, error) {
 		return nil, fmt.Errorf("read project register: %w", err)
 	}
 	var c claim
-	if err := json.Unmarshal(data, &c); err != nil || c.V < 1 || c.Name != name {
+	if err := json.Unmarshal(data, &c); err != nil || c.V < 1 || c.Name != name && !slices.Contains(c.Names, name) {
 		return nil, fmt.Errorf("read project register: %s is damaged; move it away and run `reprise init` in the project", file)
 	}
 	if c.V > 1 {
@@ -281,6 +296,9 @@ func (paths Paths) claim(ctx context.Context, p *Project, o claiming) error {
 	}
 	if o.make == nil && c.has(p) && (o.commit == "" || o.commit == c.RootCommit) {
 		return nil
+	}
+	if err := paths.dropLink(p.Name); err != nil {
+		return fmt.Errorf("claim project name: %w", err)
 	}
 	if err := durable.MkdirAll(paths.ProjectDir(p.Name), 0o700); err != nil {
 		return fmt.Errorf("claim project name: %w", err)
@@ -462,8 +480,8 @@ func (paths Paths) Begun(name string) bool {
 
 // Renamed is what a person is told of a project whose file has another name than before.
 func Renamed(p *Project, former []string) string {
-	return fmt.Sprintf("this directory was project %s before, and what is known of it is kept under that name: `name: %s` in %s brings it back",
-		strings.Join(former, " and "), former[len(former)-1], p.File())
+	return fmt.Sprintf("this directory was project %s before, and what is known of it is kept under that name: `reprise project rename %s` has it go along, `name: %s` in %s goes back to it",
+		strings.Join(former, " and "), p.Name, former[len(former)-1], p.File())
 }
 
 // KnowsCommit tells whether the first commit of a name's repository is written down, by which

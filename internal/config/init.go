@@ -41,7 +41,7 @@ func InitProject(root, name string) (*Project, error) {
 	if old != nil {
 		if name != "" && name != old.Name {
 			return nil, &Error{File: old.File(), Key: "name", Problem: fmt.Sprintf("the project is named %q already", old.Name),
-				Remedy: fmt.Sprintf("leave out --name; what is known of a project does not go along to another name: with another one in that file it begins anew, and all of it stays under %q", old.Name)}
+				Remedy: fmt.Sprintf("leave out --name; `reprise project rename %s` renames it, with what is known of it", name)}
 		}
 		return old, addIgnoreLine(real)
 	}

@@ -62,6 +62,9 @@ func (paths Paths) lostAt(roots []string, broken string) (*Lost, error) {
 	var out *Lost
 	nearest := len(roots)
 	for _, e := range entries {
+		if !e.IsDir() {
+			continue // an earlier name leads to the same
+		}
 		data, err := durable.Read(paths.TrustFile(&Project{Name: e.Name()}))
 		if err != nil {
 			continue // nothing was approved, or it is another project's trouble

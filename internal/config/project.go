@@ -21,6 +21,7 @@ import (
 // Project is a directory tree with a .reprise/project.yaml.
 type Project struct {
 	Name    string   // unique on this machine; see CheckName
+	Says    string   // the name that its file has, which may be an older or a newer one; see [Paths.Move]
 	Root    string   // directory that holds .reprise/project.yaml, without symbolic links in it
 	Main    string   // the repository's main checkout; equal to Root outside a linked worktree
 	Aliases []string // names it had before, or is known by elsewhere
@@ -76,6 +77,12 @@ func FindProject(env Env, dir string) (*Project, error) {
 		found, err = projectAt(root)
 		return found != nil, err
 	})
+	if found != nil && err == nil {
+		found.Says = found.Name
+		if paths, err := FindPaths(env); err == nil {
+			paths.find(found)
+		}
+	}
 	return found, err
 }
 

@@ -18,7 +18,7 @@ type taken struct {
 // ahead yields what a log yields. Reading, parsing and making records goes on
 // beside the work that the caller does with them, a little ahead of it.
 // The records' src is prefix and the file's name.
-func ahead(log iter.Seq2[event.Item, error], prefix string, sweep func(string) string) iter.Seq[taken] {
+func ahead(of Log, log iter.Seq2[event.Item, error], prefix string, sweep func(string) string) iter.Seq[taken] {
 	const chunk, chunks = 16, 2 // as far as this is read in vain where the caller stops
 	return func(yield func(taken) bool) {
 		out, stop := make(chan []taken, chunks), make(chan struct{})
@@ -39,6 +39,7 @@ func ahead(log iter.Seq2[event.Item, error], prefix string, sweep func(string) s
 			for item, err := range log {
 				t := taken{item: item, err: err}
 				if err == nil {
+					of.rename(&t.item.Event)
 					if r, ok := newRecord(&t.item.Event, prefix+item.File, sweep); ok {
 						for _, s := range r.strings() {
 							*s = strings.Clone(*s) // an event's strings hold its whole line

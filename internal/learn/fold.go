@@ -113,7 +113,7 @@ func (f *folder) open() (ready bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if ok && string(version) != foldVersion {
+	if ok && string(version) != f.o.version() {
 		f.o.cache = cache{}
 		if err := f.tx.Store(bucketMeta, "version", []byte(beingWiped)); err != nil {
 			return false, err
@@ -124,7 +124,7 @@ func (f *folder) open() (ready bool, err error) {
 		ok = false
 	}
 	if !ok {
-		if err := f.tx.Store(bucketMeta, "version", []byte(foldVersion)); err != nil {
+		if err := f.tx.Store(bucketMeta, "version", []byte(f.o.version())); err != nil {
 			return false, err
 		}
 	}
@@ -226,7 +226,7 @@ func (f *folder) takeIn(ctx context.Context, log Log) (done bool, err error) {
 	done = true
 	for again := true; again; {
 		again = false
-		for t := range ahead(event.ReadFrom(log.Dir, maps.Clone(from)), prefix, f.o.o.Sweep) {
+		for t := range ahead(log, event.ReadFrom(log.Dir, maps.Clone(from)), prefix, f.o.o.Sweep) {
 			item, err := &t.item, t.err
 			var bad *event.LineError
 			switch {

@@ -19,6 +19,9 @@ import (
 type Log struct {
 	Project string // empty = the global log
 	Dir     string
+	// Names are all that the project has had, the first one first; none where it never had
+	// another one.
+	Names []string
 }
 
 // Options of an [Organizer].
@@ -123,6 +126,9 @@ func (o *Organizer) Rebuild(ctx context.Context, progress func(Report)) (Report,
 
 func (o *Organizer) run(ctx context.Context, budget time.Duration, progress func(Report)) (Report, error) {
 	var total Report
+	if o.behind() {
+		return total, nil
+	}
 	start := o.o.Now()
 	over := func() bool { return budget > 0 && o.o.Now().Sub(start) >= budget }
 	for {

@@ -34,11 +34,14 @@ func (o *Organizer) News(ctx context.Context, project string) (bool, error) {
 }
 
 func (o *Organizer) news(tx Tx, project string) (bool, error) {
+	if o.behind() {
+		return false, nil
+	}
 	version, ok, err := tx.Load(bucketMeta, "version")
 	if err != nil || !ok {
 		return true, err
 	}
-	if string(version) != foldVersion {
+	if string(version) != o.version() {
 		return false, nil
 	}
 	f := &folder{o: o, tx: tx}

@@ -547,7 +547,7 @@ func (f *folder) overSessions(prefix, key, fix string, j judgement, rows []sigRo
 	}
 	data.Quotes = !global && quotes(data.Failure, r.Target, fix)
 	d := recall.Doc{
-		ID: patternID(prefix, sig, key, global, project, r.ACL), Project: project, ACL: r.ACL, Source: r.ID, Keys: keys,
+		ID: patternID(prefix, sig, key, global, f.o.firstName(project), r.ACL), Project: project, ACL: r.ACL, Source: r.ID, Keys: keys,
 	}
 	return d, data
 }
@@ -610,7 +610,7 @@ func (f *folder) saidGroup(values [][]byte) ([]recall.Doc, error) {
 			project = ""
 		}
 		docs = append(docs, recall.Doc{
-			ID: saidID(key, global, project, last.ACL), Class: recall.ClassPattern, Project: project, ACL: last.ACL, Author: "user",
+			ID: saidID(key, global, f.o.firstName(project), last.ACL), Class: recall.ClassPattern, Project: project, ACL: last.ACL, Author: "user",
 			Source: last.ID, Keys: []string{key}, Time: timeOf(last.At), Confidence: round3((float64(len(sessions)) + 1) / (float64(len(sessions)) + 2)),
 			Title: "The user said in " + count(len(sessions), "session") + ": " + sign.Clip(last.Sentence, 160), Text: clip.Line(last.Sentence), Data: data.encode(),
 			Review: timeOf(last.At).AddDate(0, 0, reviewDays),
@@ -624,7 +624,7 @@ func (f *folder) coldGroup(values [][]byte) ([]recall.Doc, error) {
 	if len(rows) == 0 {
 		return nil, nil
 	}
-	d, data := digest(rows)
+	d, data := digest(rows, f.o.firstName)
 	d.Data = data.encode()
 	return []recall.Doc{d}, nil
 }

@@ -34,7 +34,7 @@ func (o *Organizer) Progress(ctx context.Context) (Progress, error) {
 		if err != nil {
 			return err
 		}
-		p.Other = ok && string(version) != foldVersion
+		p.Other = ok && string(version) != o.version()
 		for _, log := range o.o.Logs {
 			from, err := cursors(tx, log)
 			if err != nil {

@@ -99,7 +99,7 @@ func (o *Organizer) Reasons(ctx context.Context, id string) (Reasons, error) {
 		x.Path = ScopePath(d)
 		x.signals()
 		x.gates()
-		if err := x.patterns(tx); err != nil {
+		if err := x.patterns(tx, o.firstName); err != nil {
 			return err
 		}
 		x.Related = related(tx, x.Data)
@@ -214,7 +214,7 @@ func (x *Reasons) gates() {
 
 // patterns puts into an episode's gates what is known of the patterns that it is part of:
 // in how many sessions and projects they were seen, and that a person forgot one.
-func (x *Reasons) patterns(tx Tx) error {
+func (x *Reasons) patterns(tx Tx, firstName func(string) string) error {
 	if len(x.Gates) < 3 {
 		return nil
 	}
@@ -226,9 +226,9 @@ func (x *Reasons) patterns(tx Tx) error {
 		}
 		switch {
 		case d.Kind == KindFailure && d.Fix != nil:
-			id = patternID("pt-", d.Signature, d.Fix.Key, global, project, doc.ACL)
+			id = patternID("pt-", d.Signature, d.Fix.Key, global, firstName(project), doc.ACL)
 		case d.Kind == KindCorrection && d.SaidKey != "":
-			id = saidID(d.SaidKey, global, project, doc.ACL)
+			id = saidID(d.SaidKey, global, firstName(project), doc.ACL)
 		default:
 			continue
 		}

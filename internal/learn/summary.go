@@ -200,7 +200,7 @@ func decisions(turns []*turn) []string {
 }
 
 // digest is the summary of what of one project and month has gone cold.
-func digest(rows []coldRow) (recall.Doc, Data) {
+func digest(rows []coldRow, firstName func(string) string) (recall.Doc, Data) {
 	best := slices.Clone(rows)
 	slices.SortStableFunc(best, func(a, b coldRow) int {
 		return cmp.Or(cmp.Compare(b.Base, a.Base), cmp.Compare(a.At, b.At), cmp.Compare(a.ID, b.ID))
@@ -247,7 +247,7 @@ func digest(rows []coldRow) (recall.Doc, Data) {
 		Signals: map[string]float64{SignalOutcome: 0.5, SignalRecency: 0.1},
 	}
 	return recall.Doc{
-		ID: "dg-" + sign.Hash(first.Project, first.Month, strings.Join(first.ACL, " ")), Class: recall.ClassSummary, Project: first.Project, ACL: first.ACL,
+		ID: "dg-" + sign.Hash(firstName(first.Project), first.Month, strings.Join(first.ACL, " ")), Class: recall.ClassSummary, Project: first.Project, ACL: first.ACL,
 		Source: best[0].ID, Title: "What happened in " + first.Month + where, Text: strings.TrimSpace(b.String()), Keys: keys,
 		Time: dayTime(int(last / 1e9 / daySeconds)), Confidence: 0.4, Tier: Warm,
 	}, data

@@ -233,6 +233,9 @@ func readRecord(disk durable.Disk, dir string) (Record, error) {
 		return Record{}, fmt.Errorf("read run record %s: unknown status %q", path, r.Status)
 	}
 	r.dir, r.disk = dir, disk
+	if at := filepath.Dir(filepath.Dir(dir)); r.Project != "" && filepath.Base(filepath.Dir(at)) == "projects" {
+		r.Project = filepath.Base(at) // it may have got another name since
+	}
 	return r, nil
 }
 

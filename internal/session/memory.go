@@ -3,7 +3,9 @@ package session
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,21 +49,23 @@ type Options struct {
 // was worked out from every log. It is for one goroutine.
 type Memory struct {
 	o         Options
+	projects  []string // that there were when it was opened
 	Index     *recall.Index
 	Organizer *learn.Organizer
 }
 
 // Open returns the memory. It reads no file of it yet.
 func Open(o Options) *Memory {
-	m := &Memory{o: o}
 	home := o.Home
+	projects, names := projectsOf(home)
+	m := &Memory{o: o, projects: projects}
 	x := recall.Options{IndexFile: IndexFile(home), MemoryDir: home.MemoryDir(), Now: o.Env.Now, Facts: fact.FindUnder}
 	x.Skip = func(name string, data []byte) bool { return memory.IsSeed(name, string(data)) }
 	x.Sources = append(x.Sources, recall.Source{Entries: entryFiles(home, "")})
 	logs := []learn.Log{{Dir: home.Paths.Events("")}}
-	for _, name := range Projects(home) {
+	for _, name := range projects {
 		x.Sources = append(x.Sources, recall.Source{Project: name, Dir: home.Paths.ProjectMemory(name), Entries: entryFiles(home, name), Come: agentFiles(home, name)})
-		logs = append(logs, learn.Log{Project: name, Dir: home.Paths.Events(name)})
+		logs = append(logs, learn.Log{Project: name, Dir: home.Paths.Events(name), Names: names[name]})
 	}
 	if o.Build {
 		x.Derive = func(ctx context.Context, _ *recall.Index) error {
@@ -82,22 +86,40 @@ func Open(o Options) *Memory {
 	return m
 }
 
+// Renamed says that a project was renamed since this was opened: whoever has it open longer
+// than a command takes opens it anew.
+func (m *Memory) Renamed() bool {
+	return slices.ContainsFunc(m.projects, func(name string) bool { return m.o.Home.Paths.NameNow(name) != name })
+}
+
 // Close frees the index.
 func (m *Memory) Close() error { return m.Index.Close() }
 
 // Projects are the projects that have data here.
 func Projects(home *config.Home) []string {
+	projects, _ := projectsOf(home)
+	return projects
+}
+
+// projectsOf are the projects that have data here, and of those that had another name before
+// all their names. A link is what a renaming leaves; where there is none, no register is read.
+func projectsOf(home *config.Home) (projects []string, names map[string][]string) {
 	entries, err := durable.ReadDir(filepath.Join(home.Paths.Data, "projects"))
 	if err != nil {
-		return nil
+		return nil, nil
 	}
-	var names []string
+	names = map[string][]string{}
 	for _, e := range entries {
-		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
-			names = append(names, e.Name())
+		switch {
+		case e.IsDir() && !strings.HasPrefix(e.Name(), "."):
+			projects = append(projects, e.Name())
+		case e.Type()&fs.ModeSymlink != 0:
+			if now := home.Paths.NameNow(e.Name()); now != e.Name() && names[now] == nil {
+				names[now] = home.Paths.NamesOf(now)
+			}
 		}
 	}
-	return names
+	return projects, names
 }
 
 // entryFiles are the files of entries of a project, or with "" of the global

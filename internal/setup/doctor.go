@@ -278,6 +278,9 @@ func (d Doctor) project(ctx context.Context) []Finding {
 		}
 		return one(Fail, "if they are clones of one repository, run `reprise init --yes` in this one; else give one of the two another name", "%v", err)
 	}
+	if text := d.Setup.Paths.OtherName(p); text != "" {
+		return one(Info, "", "project %s in %s: %s", p.Name, p.Root, text)
+	}
 	if former, err := d.Setup.Paths.FormerNames(p); err == nil && len(former) > 0 {
 		return one(Info, "or leave it, if it is to begin anew under the name "+p.Name, "project %s in %s: %s", p.Name, p.Root, config.Renamed(p, former))
 	}

@@ -89,6 +89,17 @@ func (r *Repo) fsckLinks(_ context.Context, repair bool) (out []Problem, err err
 	return out, nil
 }
 
+// Relink has the checkouts name the repository where that is now, after it was moved.
+func (r *Repo) Relink(ctx context.Context) error {
+	if !r.Exists() {
+		return nil
+	}
+	if _, err := r.fsckLinks(ctx, true); err != nil {
+		return fmt.Errorf("join the checkouts of the state again: %w", err)
+	}
+	return nil
+}
+
 // fsckBranches finds branches that are at nothing that can be read.
 func (r *Repo) fsckBranches(ctx context.Context, repair bool) (out []Problem, err error) {
 	for _, t := range r.known() {
@@ -132,7 +143,7 @@ func (r *Repo) restore(ctx context.Context, t *Tree) error {
 // lastGood is the commit that restore goes back to.
 func (r *Repo) lastGood(ctx context.Context, t *Tree) (string, error) {
 	candidates := r.reflog(t)
-	root, err := rootCommit(r.git, r.o.Project)
+	root, err := rootCommit(r.git, r.o.begun())
 	if err != nil {
 		return "", err
 	}

@@ -293,7 +293,7 @@ func (t *Tree) Reset(ctx context.Context, access memory.Access) (kept string, er
 		}
 		files[name] = git.Entry{Mode: git.ModeFile, ID: id}
 	}
-	root, err := rootCommit(r.git, r.o.Project)
+	root, err := rootCommit(r.git, r.o.begun())
 	if err != nil {
 		return kept, fmt.Errorf("reset: %w", err)
 	}

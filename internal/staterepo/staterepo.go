@@ -73,9 +73,12 @@ const (
 type Options struct {
 	Dir     string // the project's data directory
 	Project string
-	Git     git.Options
-	Now     func() time.Time
-	Disk    durable.Disk
+	// Begun is the name that the project had first, where it had another one: by that its
+	// repositories have their first commit in common. "" is Project.
+	Begun string
+	Git   git.Options
+	Now   func() time.Time
+	Disk  durable.Disk
 	// Merge merges a file of the memory; ok false leaves it to be merged by lines.
 	// conflicts is how many places stand there twice. May be nil.
 	Merge func(path string, base, ours, theirs []byte) (merged []byte, conflicts int, ok bool)
@@ -192,7 +195,7 @@ func (r *Repo) ensureBare(ctx context.Context, made *Made) error {
 	if err := r.configure(dir); err != nil {
 		return err
 	}
-	root, err := rootCommit(g, r.o.Project)
+	root, err := rootCommit(g, r.o.begun())
 	if err != nil {
 		return err
 	}
@@ -270,6 +273,13 @@ func rootCommit(g *git.Git, project string) (string, error) {
 	}
 	who := git.Person{Name: "reprise", Email: "reprise@localhost", Time: time.Unix(0, 0)}
 	return g.StoreCommit(tree, nil, who, who, "State of "+project)
+}
+
+func (o *Options) begun() string {
+	if o.Begun != "" {
+		return o.Begun
+	}
+	return o.Project
 }
 
 func fileExists(path string) bool {

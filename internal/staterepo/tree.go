@@ -268,7 +268,7 @@ func (t *Tree) create(ctx context.Context, attach bool) error {
 		return err
 	}
 	if have == "" {
-		if have, err = rootCommit(r.git, r.o.Project); err != nil {
+		if have, err = rootCommit(r.git, r.o.begun()); err != nil {
 			return err
 		}
 		// The repository's end first: it is what a killed making is known by.

@@ -207,6 +207,7 @@ func readRecord(file string) (Workspace, error) {
 	if w.V > version {
 		return w, fmt.Errorf("read workspace: %s is of format %d, which this reprise does not know; install a newer one", file, w.V)
 	}
+	w.Project = filepath.Base(filepath.Dir(filepath.Dir(file))) // it may have got another name since
 	w.follow()
 	return w, nil
 }
