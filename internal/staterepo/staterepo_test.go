@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"reprise/internal/durable"
+	"reprise/internal/durable/durabletest"
 	"reprise/internal/git"
 	"reprise/internal/mdfile"
 	"reprise/internal/staterepo"
@@ -242,13 +243,15 @@ func (p *template) pair(t testing.TB) (a, b *machine) {
 }
 
 func TestMain(m *testing.M) {
-	code := m.Run()
-	for _, p := range []*template{&emptyPair, &twoSides, &withAgent} {
-		if p.dir != "" {
-			_ = os.RemoveAll(p.dir)
+	os.Exit(durabletest.InMemory(func() int {
+		code := m.Run()
+		for _, p := range []*template{&emptyPair, &twoSides, &withAgent} {
+			if p.dir != "" {
+				_ = os.RemoveAll(p.dir)
+			}
 		}
-	}
-	os.Exit(code)
+		return code
+	}))
 }
 
 func (m *machine) remote(url string) {
