@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -48,6 +49,28 @@ type figure struct {
 	// Seen is what the two things were by the clock or in bytes when the figure was taken, for
 	// readers; nothing compares it.
 	Seen string `json:"seen,omitempty"`
+	// Day is when the figure was taken, where that was before the rest of its part was.
+	Day string `json:"day,omitempty"`
+}
+
+// away is why a part, or what it has of some programs, cannot be measured on this machine:
+// what was recorded stays, with its day. Anything else that goes wrong is a failure.
+type away struct {
+	why      string
+	programs []string // whose figures are missing; none is the whole part
+}
+
+func (a *away) Error() string { return a.why }
+
+// of reports whether f is a figure of a program that is away: peers.PART.PROGRAM-WAY.COLUMN.
+func (a *away) of(f *figure) bool {
+	words := strings.Split(f.Name, ".")
+	return len(words) > 2 && slices.ContainsFunc(a.programs, func(p string) bool { return words[2] == p || strings.HasPrefix(words[2], p+"-") })
+}
+
+// newFigure is a figure of now, seen as what it was by the clock or in bytes.
+func newFigure(name, what, of string, value, noise float64, seen string) figure {
+	return figure{Name: name, What: what, Of: of, Value: value, Noise: noise, Seen: seen}
 }
 
 // steady reports whether other work on the machine leaves the figure as it is.
@@ -87,40 +110,49 @@ func (k *kept) put(p section) {
 // measure is how a part comes about.
 type measure struct {
 	name, what string
-	asked      bool // only where it is asked for by name: it takes minutes
 	run        func(*rig) ([]figure, error)
 }
 
 // measures are all parts, in the order in which they are measured.
 var measures = []measure{
-	{"programs", "what programs cost that are started again and again", false, (*rig).programFigures},
-	{"context", "what is told to an agent", false, (*rig).contextFigures},
-	{"server", "the MCP server, runs, memory", false, (*rig).serverFigures},
-	{"quality", "what is found on the own set", false, (*rig).qualityFigures},
-	{"search", "what a search costs", false, (*rig).searchFigures},
-	{"million", "the same of a million documents", true, (*rig).millionFigures},
-	{"queue", "claims", false, (*rig).queueFigures},
-	{"loop", "the loop", false, (*rig).loopFigures},
-	{"disk", "transcripts, writes, state", false, (*rig).diskFigures},
-	{"pages", "the dashboard", false, (*rig).pageFigures},
+	{"programs", "what programs cost that are started again and again", (*rig).programFigures},
+	{"context", "what is told to an agent", (*rig).contextFigures},
+	{"server", "the MCP server, runs, memory", (*rig).serverFigures},
+	{"quality", "what is found on the own set", (*rig).qualityFigures},
+	{"search", "what a search costs", (*rig).searchFigures},
+	{"million", "the same of a million documents", (*rig).millionFigures},
+	{"queue", "claims", (*rig).queueFigures},
+	{"loop", "the loop", (*rig).loopFigures},
+	{"disk", "transcripts, writes, state", (*rig).diskFigures},
+	{"pages", "the dashboard", (*rig).pageFigures},
+	{"peers-servers", "servers of others", peerFigures("servers")},
+	{"peers-hooks", "hooks of others", peerFigures("hooks")},
+	{"peers-search", "what others find", peerFigures("search")},
+	{"peers-items", "work items of others", peerFigures("items")},
+	{"peers-kill", "what others keep when they are killed", peerFigures("kill")},
 }
 
-// chosen are those that are named, or all that are not asked for by name alone.
+// chosen are those that are named, by their names or by what these begin with ("peers"), or
+// all.
 func chosen(only string) ([]measure, error) {
 	if only == "" {
-		return slices.DeleteFunc(slices.Clone(measures), func(m measure) bool { return m.asked }), nil
+		return measures, nil
 	}
 	var out []measure
 	for name := range strings.SplitSeq(only, ",") {
-		i := slices.IndexFunc(measures, func(m measure) bool { return m.name == name })
-		if i < 0 {
+		found := false
+		for _, m := range measures {
+			if m.name == name || strings.HasPrefix(m.name, name+"-") {
+				out, found = append(out, m), true
+			}
+		}
+		if !found {
 			var all []string
 			for _, m := range measures {
 				all = append(all, m.name)
 			}
 			return nil, fmt.Errorf("-only %s: there is no such part; there are %s", name, strings.Join(all, ", "))
 		}
-		out = append(out, measures[i])
 	}
 	return out, nil
 }
@@ -139,16 +171,12 @@ func compareBench(record bool, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if *tables {
-		was, err := readKept("")
-		if err != nil {
-			return err
-		}
-		return writeFigures(was)
-	}
 	was, err := readKept("")
-	if err != nil && !(record && *only == "") {
+	if err != nil && (*tables || !record || *only != "") {
 		return err
+	}
+	if *tables {
+		return writeFigures(was)
 	}
 	dir, err := os.MkdirTemp("", "reprise-bench-")
 	if err != nil {
@@ -159,32 +187,87 @@ func compareBench(record bool, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	var wrong []string
-	now := kept{V: 2, Parts: was.Parts}
+	all := &comparison{record: record, now: kept{V: 2, Parts: was.Parts}, out: out}
 	for _, m := range parts {
-		began := time.Now()
-		p := section{Name: m.name, At: began.UTC().Format(time.DateOnly),
-			Machine: fmt.Sprintf("%s %s/%s, %d CPUs, medians of %d, load %s", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), *n, load())}
-		if p.Figures, err = m.run(r); err != nil {
-			return fmt.Errorf("%s: %w", m.name, err)
+		if err := all.one(r, m); err != nil {
+			return err
 		}
-		fmt.Fprintf(out, "## %s: %s\n\n%s, %.0f s\n\n", m.name, m.what, p.Machine, time.Since(began).Seconds())
-		old := was.part(m.name)
-		if old == nil {
-			old = &section{}
+	}
+	return all.end()
+}
+
+// comparison is what a run of compare or record has come to.
+type comparison struct {
+	record              bool
+	now                 kept
+	out                 io.Writer
+	wrong, left, failed []string
+}
+
+// one measures a part. What was measured is written at once, so that what fails later costs
+// nothing of it.
+func (c *comparison) one(r *rig, m measure) error {
+	began := time.Now()
+	p := section{Name: m.name, At: began.UTC().Format(time.DateOnly),
+		Machine: fmt.Sprintf("%s %s/%s, %d CPUs, medians of %d, load %s", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), r.n, load())}
+	figures, err := m.run(r)
+	old := c.now.part(m.name)
+	if old == nil {
+		old = &section{}
+	}
+	fmt.Fprintf(c.out, "## %s: %s\n\n", m.name, m.what)
+	var gone *away
+	if errors.As(err, &gone) {
+		c.left = append(c.left, m.name)
+		if len(figures) == 0 {
+			fmt.Fprintf(c.out, "Not measured here, and left as it was recorded on %s: %s\n\n", cmp.Or(old.At, "no day"), gone.why)
+			return nil
 		}
-		text, beyond := compare(old.Figures, p.Figures)
-		fmt.Fprintln(out, text)
-		wrong = append(wrong, beyond...)
-		now.put(p)
+		fmt.Fprintf(c.out, "Not measured here, and left as it was recorded: %s. %s\n\n", strings.Join(gone.programs, ", "), gone.why)
+		figures = append(figures, old.stay(gone)...)
+	} else if err != nil {
+		c.failed = append(c.failed, m.name)
+		fmt.Fprintf(c.out, "**It failed**: %v\n\n", err)
+		return nil
 	}
-	if record {
-		return writeFigures(now)
+	p.Figures = figures
+	text, beyond := compare(old.Figures, p.Figures)
+	fmt.Fprintf(c.out, "%s, %.0f s\n\n%s\n", p.Machine, time.Since(began).Seconds(), text)
+	c.wrong = append(c.wrong, beyond...)
+	if !c.record {
+		return nil
 	}
-	if len(wrong) > 0 {
-		return fmt.Errorf("beyond the noise: %s; where that is meant, `go run ./script/bench record` on a quiet machine", strings.Join(wrong, ", "))
+	c.now.put(p)
+	return writeFigures(c.now)
+}
+
+// stay are the figures of programs that are away, with the day when they were taken.
+func (p *section) stay(gone *away) (out []figure) {
+	for _, f := range p.Figures {
+		if gone.of(&f) {
+			f.Day = cmp.Or(f.Day, p.At)
+			out = append(out, f)
+		}
 	}
-	return nil
+	return out
+}
+
+// end says what is left to be looked at, as an error where that is more than words.
+func (c *comparison) end() error {
+	if len(c.left) > 0 {
+		fmt.Fprintf(c.out, "Left as it was recorded, in whole or in part: %s.\n", strings.Join(c.left, ", "))
+	}
+	var all []string
+	if len(c.failed) > 0 {
+		all = append(all, "not measured, for something failed: "+strings.Join(c.failed, ", "))
+	}
+	if !c.record && len(c.wrong) > 0 {
+		all = append(all, fmt.Sprintf("beyond the noise: %s; where that is meant, `go run ./script/bench record` on a quiet machine", strings.Join(c.wrong, ", ")))
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(all, "; "))
 }
 
 func readKept(root string) (k kept, err error) {
@@ -259,7 +342,7 @@ func digits(x float64) string {
 func (p *section) table() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %s:\n\n", p.At, p.Machine)
-	if p.Name == "quality" {
+	if p.Name == "quality" || strings.HasPrefix(p.Name, "peers-") {
 		p.matrix(&b)
 		return b.String()
 	}
@@ -280,21 +363,21 @@ func (p *section) table() string {
 }
 
 // matrix writes figures whose rows are what they are about, and whose columns what they are.
+// Where columns have noise, it is the last row.
 func (p *section) matrix(b *strings.Builder) {
 	var rows, columns []string
-	cells := map[[2]string]string{}
+	cells, noises, noisy := map[[2]string]string{}, map[string]float64{}, false
 	for _, f := range p.Figures {
-		if !slices.Contains(rows, f.What) {
-			rows = append(rows, f.What)
+		row := f.row()
+		if !slices.Contains(rows, row) {
+			rows = append(rows, row)
 		}
 		if !slices.Contains(columns, f.Of) {
 			columns = append(columns, f.Of)
 		}
-		text := strconv.FormatFloat(f.Value, 'f', 3, 64)
-		if f.Value > 1 || f.Of == "n" || f.Of == "tokens" {
-			text = strconv.FormatFloat(f.Value, 'f', 0, 64)
-		}
-		cells[[2]string{f.What, f.Of}] = text
+		cells[[2]string{row, f.Of}] = f.cell(p.Name == "quality")
+		noises[f.Of] = max(noises[f.Of], f.Noise)
+		noisy = noisy || f.Noise != exact
 	}
 	fmt.Fprintf(b, "| part | %s |\n|---%s|\n", strings.Join(columns, " | "), strings.Repeat("|---", len(columns)))
 	for _, row := range rows {
@@ -304,6 +387,35 @@ func (p *section) matrix(b *strings.Builder) {
 		}
 		b.WriteByte('\n')
 	}
+	if noisy {
+		b.WriteString("| noise |")
+		for _, column := range columns {
+			fmt.Fprintf(b, " %s |", noise(noises[column]))
+		}
+		b.WriteByte('\n')
+	}
+}
+
+// row is what a figure is about, with its day where the rest of its part is of a later one.
+func (f *figure) row() string {
+	if f.Day == "" {
+		return f.What
+	}
+	return f.What + " (of " + f.Day + ")"
+}
+
+// cell is a figure in a matrix. Parts of one all have three digits in that of quality, so that
+// they can be compared down a column.
+func (f *figure) cell(quality bool) string {
+	switch {
+	case !quality && f.Seen != "":
+		return digits(f.Value) + " (" + f.Seen + ")"
+	case !quality:
+		return digits(f.Value)
+	case f.Value > 1 || f.Of == "n" || f.Of == "tokens":
+		return strconv.FormatFloat(f.Value, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(f.Value, 'f', 3, 64)
 }
 
 // withFigures is a document with what stands between its marks made anew. used are the

@@ -2,11 +2,11 @@
 // prints markdown tables: go run ./script/bench [-n 20] [-only start,hooks]
 // With more to set, go run ./script/bench recall [-docs 100000] measures the
 // search index, go run ./script/bench import [-mb 100] the taking in of
-// transcripts, go run ./script/bench queue [-workers 8] claims of work items, and
-// go run ./script/bench peers other people's programs beside reprise.
+// transcripts, and go run ./script/bench queue [-workers 8] claims of work items.
 // go run ./script/bench compare measures the figures that script/bench/figures.json keeps,
-// and fails where one is beyond its noise; record writes that file, and the tables that
-// documents have of it. Both take parts of it by -only.
+// those of other people's programs among them, and fails where one is beyond its noise;
+// record writes that file, and the tables that documents have of it. Both take parts of it
+// by -only, and leave what this machine cannot measure as it was recorded.
 //
 // Everything is measured beside a yardstick of the same run, for two cores that
 // others share make bare numbers worth little. It writes only below a temporary
@@ -31,7 +31,7 @@ import (
 )
 
 func main() {
-	if len(os.Args) > 1 && slices.Contains([]string{"recall", "ask", "import", "queue", "queue-worker", "peers", "compare", "record", "decode"}, os.Args[1]) {
+	if len(os.Args) > 1 && slices.Contains([]string{"recall", "ask", "import", "queue", "queue-worker", "peers-apart", "compare", "record", "decode"}, os.Args[1]) {
 		run := func(args []string) error { return recallBench(args, os.Stdout) }
 		switch os.Args[1] {
 		case "ask":
@@ -43,8 +43,8 @@ func main() {
 		case "compare", "record":
 			record := os.Args[1] == "record"
 			run = func(args []string) error { return compareBench(record, args, os.Stdout) }
-		case "peers":
-			run = func(args []string) error { return peersBench(args, os.Stdout) }
+		case "peers-apart":
+			run = peersApart
 		case "queue-worker":
 			run = queueWorker
 		case "decode":
@@ -149,12 +149,7 @@ func newRig(dir string, n int) (*rig, error) {
 		return nil, fmt.Errorf("build (run this from the root of the repository): %w", err)
 	}
 	r := &rig{dir: dir, n: n}
-	exe := ""
-	if runtime.GOOS == "windows" {
-		exe = ".exe"
-	}
-	r.reprise, r.hook, r.bare = filepath.Join(dir, "reprise"+exe), filepath.Join(dir, "reprise-hook"+exe), filepath.Join(dir, "bare"+exe)
-	r.empty, r.rss, r.spent = filepath.Join(dir, "empty"+exe), filepath.Join(dir, "rss"+exe), filepath.Join(dir, "spent"+exe)
+	r.paths(dir)
 	r.agent = filepath.Join(dir, "agent.sh")
 	script := "#!/bin/sh\n[ \"$1\" = --version ] && { echo agent 1; exit; }\nread task\n[ \"$task\" = wait ] && while :; do sleep 60; done\necho done\n"
 	if err := os.WriteFile(r.agent, []byte(script), 0o700); err != nil {
@@ -167,6 +162,17 @@ func newRig(dir string, n int) (*rig, error) {
 	}
 	r.env = []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "REPRISE_CONFIG=" + config}
 	return r, nil
+}
+
+// paths has the programs where they were built.
+func (r *rig) paths(dir string) {
+	at := func(name string) string {
+		if runtime.GOOS == "windows" {
+			name += ".exe"
+		}
+		return filepath.Join(dir, name)
+	}
+	r.reprise, r.hook, r.bare, r.empty, r.rss, r.spent = at("reprise"), at("reprise-hook"), at("bare"), at("empty"), at("rss"), at("spent")
 }
 
 func median(d []time.Duration) time.Duration {
@@ -251,6 +257,25 @@ func (p *peer) tool(name string, args map[string]any) (map[string]any, error) {
 		return nil, fmt.Errorf("%s: %s", name, raw)
 	}
 	return r.StructuredContent, nil
+}
+
+// text calls a tool and gives its answer's text.
+func (p *peer) text(name string, args map[string]any) (string, error) {
+	raw, err := p.call("tools/call", map[string]any{"name": name, "arguments": args})
+	if err != nil {
+		return "", err
+	}
+	var r struct {
+		IsError bool
+		Content []struct{ Text string }
+	}
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return "", err
+	}
+	if r.IsError || len(r.Content) == 0 {
+		return "", fmt.Errorf("%s: %s", name, raw)
+	}
+	return r.Content[0].Text, nil
 }
 
 func (p *peer) end() error {

@@ -210,7 +210,7 @@ func (r *rig) spawnFigures() ([]figure, error) {
 		return nil, err
 	}
 	a, b := median(ours), median(bare)
-	clock := figure{"spawn.clock", "`spawn_agent` of an agent that answers at once", "× the same command bare", round(float64(a) / float64(b)), noiseClock, ms(a-b) + " more"}
+	clock := newFigure("spawn.clock", "`spawn_agent` of an agent that answers at once", "× the same command bare", round(float64(a)/float64(b)), noiseClock, ms(a-b)+" more")
 	s := &shop{r: r, dir: r.dir, env: r.env}
 	var run, alone, start []cost
 	for i := range r.n + 1 {
@@ -284,7 +284,7 @@ func (r *rig) sizeFigures() ([]figure, error) {
 		return nil, err
 	}
 	of := func(name, what, of string, a, b float64) figure {
-		return figure{name + ".rss", what + ", most memory", of, round(a / b), noiseRSS, fmt.Sprintf("%.1f MB to %.1f", a, b)}
+		return newFigure(name+".rss", what+", most memory", of, round(a/b), noiseRSS, fmt.Sprintf("%.1f MB to %.1f", a, b))
 	}
 	return []figure{
 		of("mcp", "`reprise mcp` to `tools/list` answered", "× the SDK's bare server", mb["mcp"], mb["bare"]),
@@ -435,7 +435,15 @@ func (r *rig) searchFigures() (out []figure, err error) {
 	return out, nil
 }
 
-func (r *rig) millionFigures() ([]figure, error) { return searchOf("1M", "1,000,000", "20x") }
+// millionRoom is what the index of a million documents and its making take on the disk, at most.
+const millionRoom = 4 << 30
+
+func (r *rig) millionFigures() ([]figure, error) {
+	if free, ok := room(os.TempDir()); ok && free < millionRoom {
+		return nil, &away{why: fmt.Sprintf("%s has %d MB free, and an index of a million documents may take %d", os.TempDir(), free>>20, millionRoom>>20)}
+	}
+	return searchOf("1M", "1,000,000", "20x")
+}
 
 // searchOf are processor times of a question beside that of plain FTS5, which has the twenty
 // best for six of the hundred commonest words of the same index.
@@ -455,8 +463,8 @@ func searchOf(size, documents, times string) (out []figure, err error) {
 			return nil, err
 		}
 		clock := all[bench+"/"+k.name]
-		out = append(out, figure{"search." + size + "." + k.name, documents + " documents: " + k.what, "× plain FTS5's commonest words", round(cpu / plain), noiseCPU,
-			fmt.Sprintf("%.1f to %.1f ms of processor; by the clock half within %.1f, 99 of 100 within %.1f", cpu, plain, clock["p50-ms"], clock["p99-ms"])})
+		out = append(out, newFigure("search."+size+"."+k.name, documents+" documents: "+k.what, "× plain FTS5's commonest words", round(cpu/plain), noiseCPU,
+			fmt.Sprintf("%.1f to %.1f ms of processor; by the clock half within %.1f, 99 of 100 within %.1f", cpu, plain, clock["p50-ms"], clock["p99-ms"])))
 	}
 	return out, nil
 }
@@ -510,9 +518,9 @@ func (r *rig) loopFigures() ([]figure, error) {
 		return nil, err
 	}
 	return append(items,
-		figure{"loop.idle", "an idle loop with 8 workers, of a core's time", "%", round(100 * empty), 1, ""},
-		figure{"loop.many", "50 items at once, each in a worktree, until all are done", "s by the clock", round(many.whole.Seconds()), noiseClock, fmt.Sprintf("all run after %.1f s", many.all.Seconds())},
-		figure{"loop.many.rss", "the loop meanwhile, resident memory", "MB", round(many.mb), 2 * noiseRSS, ""}), nil
+		newFigure("loop.idle", "an idle loop with 8 workers, of a core's time", "%", round(100*empty), 1, ""),
+		newFigure("loop.many", "50 items at once, each in a worktree, until all are done", "s by the clock", round(many.whole.Seconds()), noiseClock, fmt.Sprintf("all run after %.1f s", many.all.Seconds())),
+		newFigure("loop.many.rss", "the loop meanwhile, resident memory", "MB", round(many.mb), 2*noiseRSS, "")), nil
 }
 
 // itemFigures is an item of the loop, with all that is started for it, beside the script
@@ -618,7 +626,7 @@ func (r *rig) pageFigures() ([]figure, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, figure{"page." + path, "`" + path + "` of 10,000 events, 5,000 tasks, 500 items and runs, processor time", "× of 100 events and 50 tasks", round(many / few), noiseClock, fmt.Sprintf("%.1f to %.1f ms", many, few)})
+		out = append(out, newFigure("page."+path, "`"+path+"` of 10,000 events, 5,000 tasks, 500 items and runs, processor time", "× of 100 events and 50 tasks", round(many/few), noiseClock, fmt.Sprintf("%.1f to %.1f ms", many, few)))
 	}
 	if len(out) == 0 {
 		return nil, errors.New("the benchmark of pages reported none")

@@ -3,86 +3,106 @@ package main
 import (
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"reprise/internal/clip"
 )
 
-// peersDir has what is measured beside reprise, as npm installs it from the lock file.
-const peersDir = "script/bench/peers"
+// peersDir has what npm installs from its lock file; peersBuilt has what go builds.
+const (
+	peersDir   = "script/bench/peers"
+	peersBuilt = ".cache/peers"
+)
 
-// apartVar says that this process is the one in a network of its own.
-const apartVar = "REPRISE_BENCH_APART"
+// peersOfGo are programs that come as Go modules, each in a version that is built without cgo
+// and runs without a network. They are built in modules of their own, and none is in ours.
+var peersOfGo = []struct{ name, module, version, command string }{
+	{"engram", "github.com/Gentleman-Programming/engram", "v1.7.0", "cmd/engram"},
+	{"bd", "github.com/steveyegge/beads", "v0.47.1", "cmd/bd"},
+}
 
-// peersBench is "bench peers": programs that do some of what reprise does, side by side
-// with it. They are other people's, so each has an empty environment and a home of its
-// own, and all run where there is no network but loopback and where every process ends
+// How much is asked of peers.
+const (
+	peerQuestions = 290 // of the own set
+	peerKills     = 20  // of each
+)
+
+// peerFigures measures one of the tables of programs that do some of what reprise does, side
+// by side with it. They are other people's, so each has an empty environment and a home of
+// its own, and all run where there is no network but loopback and where every process ends
 // with the measurement (namespaces of Linux, which need root).
-func peersBench(args []string, out io.Writer) error {
-	flags := flag.NewFlagSet("peers", flag.ContinueOnError)
-	n := flags.Int("n", 15, "how often each start and call is measured")
-	questions := flags.Int("questions", 290, "how many questions of the own set are asked")
-	only := flags.String("only", "", "just these tables, with commas between: servers, hooks, search, kill")
-	rounds := flags.Int("rounds", 20, "how often each is killed while it writes")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	if runtime.GOOS != "linux" || os.Getuid() != 0 {
-		return errors.New("peers are only started where they reach no network: that needs Linux and root")
-	}
-	if os.Getenv(apartVar) == "" {
-		if err := installPeers(); err != nil {
-			return err
+func peerFigures(table string) func(*rig) ([]figure, error) {
+	return func(r *rig) ([]figure, error) {
+		if runtime.GOOS != "linux" || os.Getuid() != 0 {
+			return nil, &away{why: "programs of others are only started where they reach no network, which needs Linux and root"}
 		}
-		return apart(args)
+		var gone *away
+		err := installPeers()
+		if err != nil && (!errors.As(err, &gone) || len(gone.programs) == 0) {
+			return nil, err
+		}
+		self, err := os.Executable()
+		if err != nil {
+			return nil, err
+		}
+		// The programs of this run are measured, and not built again.
+		cmd := exec.Command("unshare", "--net", "--pid", "--fork", "--mount-proc", "--kill-child", self, "peers-apart", r.dir, strconv.Itoa(r.n), table)
+		cmd.Stderr = os.Stderr
+		data, failed := cmd.Output()
+		if errors.Is(failed, exec.ErrNotFound) {
+			return nil, &away{why: failed.Error()}
+		}
+		if failed != nil {
+			return nil, fmt.Errorf("in namespaces of its own: %w", failed)
+		}
+		var figures []figure
+		if failed := json.Unmarshal(data, &figures); failed != nil {
+			return nil, failed
+		}
+		return figures, err // what some programs are missing for
+	}
+}
+
+// peersApart is that measurement: DIRECTORY of the rig, how often, and which table, whose
+// figures it prints.
+func peersApart(args []string) error {
+	if len(args) != 3 {
+		return errors.New("peers-apart DIRECTORY N TABLE: `go run ./script/bench record -only peers` starts it")
 	}
 	if err := exec.Command("ip", "link", "set", "lo", "up").Run(); err != nil {
 		return fmt.Errorf("ip link set lo up: %w", err)
 	}
-	dir, err := os.MkdirTemp("", "reprise-bench-")
+	n, err := strconv.Atoi(args[1])
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp(args[0], "peers-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	r, err := newRig(dir, *n)
-	if err != nil {
-		return err
-	}
+	r := &rig{n: n, dir: dir}
+	r.paths(args[0])
 	p, err := newPeers(r)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%s %s/%s, %d CPUs, medians of %d, load %s; %s\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), *n, load(), p.versions())
-	for _, part := range []struct {
-		name, head string
-		measure    func() ([][]string, error)
-	}{
-		{"servers", "| server | start to `tools/list` answered | of the bare server's | a small call | RSS | what its tools cost a context |\n|---|---|---|---|---|---|", p.servers},
-		{"hooks", "| hook | by the clock | of an empty Go program's | processor time |\n|---|---|---|---|", p.hooks},
-		{"search", "| search | found among 5 | among 10 | nothing found | a search | the index made |\n|---|---|---|---|---|---|", func() ([][]string, error) { return p.search(*questions) }},
-		{"kill", "| killed while it writes | confirmed writes | of them gone | kills after which the store could not be read |\n|---|---|---|---|", func() ([][]string, error) { return p.durability(*rounds) }},
-	} {
-		if *only != "" && !slices.Contains(strings.Split(*only, ","), part.name) {
-			continue
-		}
-		rows, err := part.measure()
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(out, "\n%s\n", part.head)
-		for _, row := range rows {
-			fmt.Fprintf(out, "| %s |\n", strings.Join(row, " | "))
-		}
+	measure := map[string]func() ([]figure, error){"servers": p.servers, "hooks": p.hooks, "search": p.search, "items": p.items, "kill": p.durability}[args[2]]
+	if measure == nil {
+		return fmt.Errorf("there is no table %s of peers", args[2])
 	}
-	return nil
+	figures, err := measure()
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(figures)
 }
 
 // installPeers has npm install what the lock file names, without running any package's own
@@ -93,27 +113,55 @@ func installPeers() error {
 		return fmt.Errorf("%w (run this from the root of the repository)", err)
 	}
 	mark := filepath.Join(peersDir, "node_modules", ".installed")
-	if was, err := os.ReadFile(mark); err == nil && string(was) == string(lock) {
-		return nil
+	if was, err := os.ReadFile(mark); err != nil || string(was) != string(lock) {
+		cmd := exec.Command("npm", "ci", "--ignore-scripts", "--no-progress", "--loglevel=error")
+		cmd.Dir, cmd.Stdout, cmd.Stderr = peersDir, os.Stderr, os.Stderr
+		if err := cmd.Run(); err != nil {
+			return &away{why: fmt.Sprintf("npm ci in %s: %v", peersDir, err)}
+		}
+		if err := os.WriteFile(mark, lock, 0o600); err != nil {
+			return err
+		}
 	}
-	cmd := exec.Command("npm", "ci", "--ignore-scripts", "--no-progress", "--loglevel=error")
-	cmd.Dir, cmd.Stdout, cmd.Stderr = peersDir, os.Stderr, os.Stderr
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("npm ci in %s: %w", peersDir, err)
-	}
-	return os.WriteFile(mark, lock, 0o600)
+	return buildPeers()
 }
 
-// apart runs this measurement once more, with no network and with processes of its own.
-func apart(args []string) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
+// buildPeers has go build the others, where they are not there yet. Those that it cannot have
+// are away.
+func buildPeers() error {
+	gone := &away{}
+	for _, g := range peersOfGo {
+		dir, err := filepath.Abs(filepath.Join(peersBuilt, g.name+"@"+g.version))
+		if err != nil {
+			return err
+		}
+		if _, err := os.Stat(filepath.Join(dir, g.name)); err == nil {
+			continue
+		}
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+		mod := fmt.Sprintf("module peer\n\ngo 1.25\n\nrequire %s %s\n", g.module, g.version)
+		if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte(mod), 0o600); err != nil {
+			return err
+		}
+		cmd := exec.Command("go", "build", "-mod=mod", "-o", g.name, g.module+"/"+g.command)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			gone.programs = append(gone.programs, g.name)
+			gone.why += fmt.Sprintf("%s %s is not built: %v: %s. ", g.module, g.version, err, clip.Runes(lastLine(out), 200))
+		}
 	}
-	cmd := exec.Command("unshare", append([]string{"--net", "--pid", "--fork", "--mount-proc", "--kill-child", self, "peers"}, args...)...)
-	cmd.Env = append(os.Environ(), apartVar+"=yes", "GOFLAGS=-mod=mod", "GOPROXY=off")
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	return cmd.Run()
+	if len(gone.programs) > 0 {
+		gone.why = strings.TrimSpace(gone.why)
+		return gone
+	}
+	return nil
+}
+
+func lastLine(out []byte) string {
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	return lines[len(lines)-1]
 }
 
 // peers are the programs, as they are installed.
@@ -121,7 +169,9 @@ type peers struct {
 	r    *rig
 	pkgs string // node_modules
 	node string
-	env  []string // of each, with its own HOME before
+	env  []string          // of each, with its own HOME before
+	of   map[string]string // those that are go's, where they are there
+	all  []figure
 }
 
 func newPeers(r *rig) (*peers, error) {
@@ -140,7 +190,17 @@ func newPeers(r *rig) (*peers, error) {
 			return nil, err
 		}
 	}
-	return &peers{r: r, pkgs: pkgs, node: node, env: []string{"PATH=" + bin + ":/usr/bin:/bin", "LANG=C.UTF-8"}}, nil
+	p := &peers{r: r, pkgs: pkgs, node: node, env: []string{"PATH=" + bin + ":/usr/bin:/bin", "LANG=C.UTF-8"}, of: map[string]string{}}
+	for _, g := range peersOfGo {
+		file, err := filepath.Abs(filepath.Join(peersBuilt, g.name+"@"+g.version, g.name))
+		if err != nil {
+			return nil, err
+		}
+		if _, err := os.Stat(file); err == nil {
+			p.of[g.name] = file
+		}
+	}
+	return p, nil
 }
 
 // home is a new home of a program, and its environment.
@@ -151,20 +211,31 @@ func (p *peers) home(name string) (dir string, env []string, err error) {
 	return dir, append([]string{"HOME=" + dir}, p.env...), nil
 }
 
-func (p *peers) versions() string {
-	var all []string
-	for _, name := range []string{"@modelcontextprotocol/server-memory", "@tobilu/qmd", "claude-mem", "bun", "node"} {
-		var pkg struct{ Version string }
-		data, err := os.ReadFile(filepath.Join(p.pkgs, name, "package.json"))
-		if err == nil {
-			err = json.Unmarshal(data, &pkg)
+// add has one more cell of a table. key is PROGRAM or PROGRAM-WAY, as away.of reads it.
+func (p *peers) add(table, key, what, column, of string, value, noise float64, seen string) {
+	p.all = append(p.all, figure{Name: "peers." + table + "." + key + "." + column, What: what, Of: of, Value: round(value), Noise: noise, Seen: seen})
+}
+
+// version is a program's name with its version, for readers.
+func (p *peers) version(name string) string {
+	for _, g := range peersOfGo {
+		if g.name == name {
+			return name + " " + g.version
 		}
-		if err != nil {
-			pkg.Version = "?"
-		}
-		all = append(all, name+" "+pkg.Version)
 	}
-	return strings.Join(all, ", ")
+	pkg := name
+	if at, ok := map[string]string{"server-memory": "@modelcontextprotocol/server-memory", "qmd": "@tobilu/qmd"}[name]; ok {
+		pkg = at
+	}
+	var is struct{ Version string }
+	data, err := os.ReadFile(filepath.Join(p.pkgs, pkg, "package.json"))
+	if err == nil {
+		err = json.Unmarshal(data, &is)
+	}
+	if err != nil {
+		return name + " ?"
+	}
+	return name + " " + is.Version
 }
 
 // mcp starts one of the servers in a home.
@@ -174,6 +245,8 @@ func (p *peers) mcp(name, home string, env []string) (*peer, error) {
 		return startIn(home, append(env, "REPRISE_HOME="+filepath.Join(home, "data")), p.r.reprise, "mcp")
 	case "bare":
 		return startIn(home, env, p.r.bare)
+	case "engram":
+		return quietIn(home, append(env, "ENGRAM_DATA_DIR="+filepath.Join(home, "data")), p.of["engram"], "mcp")
 	case "server-memory":
 		return quietIn(home, append(env, "MEMORY_FILE_PATH="+filepath.Join(home, "memory.jsonl")), p.node, filepath.Join(p.pkgs, "@modelcontextprotocol/server-memory/dist/index.js"))
 	case "qmd":
@@ -190,88 +263,100 @@ func quietIn(dir string, env []string, path string, args ...string) (*peer, erro
 	return startIn(dir, env, "/bin/sh", append([]string{"-c", `exec "$@" 2>/dev/null`, "sh", path}, args...)...)
 }
 
+// peerServer is a server, and something small that it is asked; "" is nothing.
+type peerServer struct {
+	name, shown, tool string
+	args              map[string]any
+}
+
+// started is what a start of a server took.
+type started struct {
+	start, call time.Duration
+	rss         int64
+	tools       int
+}
+
 // servers are started until they have told their tools, and asked something small.
-func (p *peers) servers() ([][]string, error) {
-	type figures struct {
-		start, call time.Duration
-		rss         int64
-		tools       int
-	}
-	all := map[string]*[]figures{}
-	list := []struct {
-		name, shown, tool string
-		args              map[string]any
-	}{
+func (p *peers) servers() ([]figure, error) {
+	list := []peerServer{
 		{"bare", "the SDK's bare server", "echo", map[string]any{"text": "x"}},
 		{"reprise", "`reprise mcp`", "memory_read", map[string]any{"name": "core"}},
-		{"server-memory", "server-memory (node)", "read_graph", map[string]any{}},
-		{"qmd", "`qmd mcp` (node)", "status", map[string]any{}},
-		{"claude-mem", "claude-mem's (node)", "", nil},
+		{"server-memory", p.version("server-memory") + " (node)", "read_graph", map[string]any{}},
+		{"qmd", "`qmd mcp`: " + p.version("qmd") + " (node)", "status", map[string]any{}},
+		{"claude-mem", p.version("claude-mem") + " (node)", "", nil},
 	}
-	for _, one := range list {
-		all[one.name] = &[]figures{}
+	if p.of["engram"] != "" {
+		list = append(list, peerServer{"engram", "`engram mcp`: " + p.version("engram"), "mem_stats", map[string]any{}})
 	}
+	all := map[string][]started{}
 	for i := range p.r.n + 1 {
 		for _, one := range list {
-			home, env, err := p.home(one.name)
-			if err != nil {
-				return nil, err
-			}
-			f := figures{}
-			began := time.Now()
-			s, err := p.mcp(one.name, home, env)
-			if err != nil {
-				return nil, err
-			}
-			if err := s.handshake(); err != nil {
-				return nil, fmt.Errorf("%s: %w", one.name, err)
-			}
-			raw, err := s.call("tools/list", map[string]any{})
+			f, err := p.startOf(one)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", one.name, err)
-			}
-			f.start, f.tools = time.Since(began), len(raw)
-			var calls []time.Duration
-			for range 20 {
-				if one.tool == "" {
-					break
-				}
-				began := time.Now()
-				if _, err := s.call("tools/call", map[string]any{"name": one.tool, "arguments": one.args}); err != nil {
-					return nil, fmt.Errorf("%s: %w", one.name, err)
-				}
-				calls = append(calls, time.Since(began))
-			}
-			if len(calls) > 0 {
-				f.call = median(calls[1:])
-			}
-			f.rss = treeRSS(s.cmd.Process.Pid)
-			if err := s.end(); err != nil {
-				return nil, err
 			}
 			if i > 0 { // the first start reads the programs from disk
-				*all[one.name] = append(*all[one.name], f)
+				all[one.name] = append(all[one.name], f)
 			}
 		}
 	}
-	var bare time.Duration
-	var rows [][]string
-	for _, one := range list {
+	middles := func(name string) (f started) {
 		var starts, calls []time.Duration
-		for _, f := range *all[one.name] {
-			starts, calls = append(starts, f.start), append(calls, f.call)
+		for _, one := range all[name] {
+			starts, calls = append(starts, one.start), append(calls, one.call)
 		}
-		last := (*all[one.name])[len(starts)-1]
-		if one.name == "bare" {
-			bare = median(starts)
-		}
-		call := "needs its worker"
-		if one.tool != "" {
-			call = fmt.Sprintf("%s (`%s`)", ms(median(calls)), one.tool)
-		}
-		rows = append(rows, []string{one.shown, ms(median(starts)), ratio(median(starts), bare), call, fmt.Sprintf("%d MB", last.rss>>20), fmt.Sprintf("%.1f kB", float64(last.tools)/1000)})
+		f = all[name][len(starts)-1]
+		f.start, f.call = median(starts), median(calls)
+		return f
 	}
-	return rows, nil
+	bare := middles("bare")
+	for _, one := range list {
+		f := middles(one.name)
+		p.add("servers", one.name, one.shown, "start", "start to `tools/list` answered, × the bare server's", float64(f.start)/float64(bare.start), noiseClock, ms(f.start))
+		if one.tool != "" {
+			p.add("servers", one.name, one.shown, "call", "a small call, × the bare server's", float64(f.call)/float64(bare.call), noiseClock, ms(f.call)+", `"+one.tool+"`")
+		}
+		p.add("servers", one.name, one.shown, "rss", "resident memory, × the bare server's", float64(f.rss)/float64(bare.rss), 2*noiseRSS, fmt.Sprintf("%d MB", f.rss>>20))
+		p.add("servers", one.name, one.shown, "tools", "what its tools cost a context, kB", float64(f.tools)/1000, noiseCount, "")
+	}
+	return p.all, nil
+}
+
+// startOf starts a server once, in a new home.
+func (p *peers) startOf(one peerServer) (f started, err error) {
+	home, env, err := p.home(one.name)
+	if err != nil {
+		return f, err
+	}
+	began := time.Now()
+	s, err := p.mcp(one.name, home, env)
+	if err != nil {
+		return f, err
+	}
+	if err := s.handshake(); err != nil {
+		return f, err
+	}
+	raw, err := s.call("tools/list", map[string]any{})
+	if err != nil {
+		return f, err
+	}
+	f.start, f.tools = time.Since(began), len(raw)
+	var calls []time.Duration
+	for range 20 {
+		if one.tool == "" {
+			break
+		}
+		began := time.Now()
+		if _, err := s.call("tools/call", map[string]any{"name": one.tool, "arguments": one.args}); err != nil {
+			return f, err
+		}
+		calls = append(calls, time.Since(began))
+	}
+	if len(calls) > 0 {
+		f.call = median(calls[1:])
+	}
+	f.rss = treeRSS(s.cmd.Process.Pid)
+	return f, s.end()
 }
 
 // treeRSS is the memory of a process and of what it started, in bytes.

@@ -12,7 +12,7 @@ import (
 )
 
 // hooks are what a client waits for at its events, and what a session is told at its start.
-func (p *peers) hooks() ([][]string, error) {
+func (p *peers) hooks() ([]figure, error) {
 	home, env, err := p.home("hooks")
 	if err != nil {
 		return nil, err
@@ -42,20 +42,21 @@ func (p *peers) hooks() ([][]string, error) {
 		return nil, err
 	}
 	defer stop()
+	version := p.version("claude-mem")
 	list := []struct {
-		shown, event string
-		env          []string
-		args         []string
+		key, shown, event string
+		env               []string
+		args              []string
 	}{
-		{"an empty Go program", "", env, []string{p.r.empty}},
-		{"node that does nothing", "", env, []string{p.node, "-e", "0"}},
-		{"reprise, before a tool (judged, recorded)", "PreToolUse", ours, []string{p.r.hook, "claude", "PreToolUse"}},
-		{"reprise, after a tool", "PostToolUse", ours, []string{p.r.hook, "claude", "PostToolUse"}},
-		{"claude-mem, after a tool (`observation`; its client does not wait for it)", "PostToolUse", memEnv, append(mem, "observation")},
-		{"reprise, at a prompt", "UserPromptSubmit", ours, []string{p.r.hook, "claude", "UserPromptSubmit"}},
-		{"claude-mem, at a prompt (`session-init`)", "UserPromptSubmit", memEnv, append(mem, "session-init")},
-		{"reprise, at a session's start", "SessionStart", ours, []string{p.r.hook, "claude", "SessionStart"}},
-		{"claude-mem, at a session's start (`context`)", "SessionStart", memEnv, append(mem, "context")},
+		{"empty", "an empty Go program", "", env, []string{p.r.empty}},
+		{"node", "node that does nothing", "", env, []string{p.node, "-e", "0"}},
+		{"reprise-before", "reprise, before a tool (judged, recorded)", "PreToolUse", ours, []string{p.r.hook, "claude", "PreToolUse"}},
+		{"reprise-after", "reprise, after a tool", "PostToolUse", ours, []string{p.r.hook, "claude", "PostToolUse"}},
+		{"claude-mem-after", version + ", after a tool (`observation`; its client does not wait for it)", "PostToolUse", memEnv, append(mem, "observation")},
+		{"reprise-prompt", "reprise, at a prompt", "UserPromptSubmit", ours, []string{p.r.hook, "claude", "UserPromptSubmit"}},
+		{"claude-mem-prompt", version + ", at a prompt (`session-init`)", "UserPromptSubmit", memEnv, append(mem, "session-init")},
+		{"reprise-start", "reprise, at a session's start, nothing remembered", "SessionStart", ours, []string{p.r.hook, "claude", "SessionStart"}},
+		{"claude-mem-start", version + ", at a session's start (`context`), nothing remembered", "SessionStart", memEnv, append(mem, "context")},
 	}
 	times, cpus, told := make([][]time.Duration, len(list)), make([][]time.Duration, len(list)), make([]int, len(list))
 	for i := range p.r.n + 1 {
@@ -69,15 +70,15 @@ func (p *peers) hooks() ([][]string, error) {
 			}
 		}
 	}
-	var rows [][]string
 	for k, one := range list {
-		shown := one.shown
+		clock, cpu := median(times[k]), median(cpus[k])
+		p.add("hooks", one.key, one.shown, "clock", "by the clock, × an empty Go program", float64(clock)/float64(median(times[0])), noiseClock, ms(clock))
+		p.add("hooks", one.key, one.shown, "cpu", "processor time, × an empty Go program", float64(cpu)/float64(median(cpus[0])), noiseCPU, ms(cpu))
 		if one.event == "SessionStart" {
-			shown += fmt.Sprintf(", %d B told with nothing remembered", told[k])
+			p.add("hooks", one.key, one.shown, "told", "bytes told", float64(told[k]), noiseCount, "")
 		}
-		rows = append(rows, []string{shown, ms(median(times[k])), ratio(median(times[k]), median(times[0])), ms(median(cpus[k]))})
 	}
-	return rows, nil
+	return p.all, nil
 }
 
 // hook runs a hook and gives what it took, by the clock and of processor time with what it

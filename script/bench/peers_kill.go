@@ -18,17 +18,51 @@ type writer struct {
 	has         func(s *peer, key string) (bool, error) // an error where its store cannot be read
 }
 
-// durability tells each server one thing after the other and kills it at a moment of chance
+// durability tells each one thing after the other and kills it at a moment of chance
 // (SIGKILL), so often; each new start is asked for all that was confirmed. A store that
 // cannot be read any more is counted and begun anew.
-func (p *peers) durability(rounds int) ([][]string, error) {
+func (p *peers) durability() ([]figure, error) {
 	docs, _, err := ownSet(1)
 	if err != nil {
 		return nil, err
 	}
+	for _, w := range p.writers(docs) {
+		k, err := p.killed(w, peerKills)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", w.name, err)
+		}
+		p.addKilled(w.name, w.shown, k)
+	}
+	k, err := p.killedWorker(peerKills)
+	if err != nil {
+		return nil, err
+	}
+	p.addKilled("claude-mem", p.version("claude-mem")+" (prompts whose hook ended with 0, its worker killed after each)", k)
+	for _, t := range p.trackers() {
+		k, err := p.killedTracker(t, peerKills)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", t.key, err)
+		}
+		p.addKilled(t.key+"-items", t.shown+", a command an item", k)
+	}
+	return p.all, nil
+}
+
+// kills is what killing a program came to.
+type kills struct{ confirmed, gone, unreadable, times int }
+
+func (p *peers) addKilled(key, shown string, k kills) {
+	// How many are confirmed before a kill is a matter of the clock and of chance.
+	p.add("kill", key, shown, "confirmed", "confirmed writes", float64(k.confirmed), 2, "")
+	p.add("kill", key, shown, "gone", "of them gone, %", 100*float64(k.gone)/float64(max(1, k.confirmed)), noiseCPU, fmt.Sprint(k.gone))
+	p.add("kill", key, shown, "unreadable", "kills after which the store could not be read, %", 100*float64(k.unreadable)/float64(max(1, k.times)), noiseCPU, fmt.Sprintf("%d of %d", k.unreadable, k.times))
+}
+
+// writers are the servers that are told things.
+func (p *peers) writers(docs []peerDoc) []writer {
 	block := func(key string) string { return "reference-" + key }
-	writers := []writer{
-		{"reprise (`create_memory_block`, 0 there before)", "reprise", nil,
+	all := []writer{
+		{"reprise (`create_memory_block`)", "reprise", nil,
 			func(s *peer, key string) error {
 				_, err := s.tool("create_memory_block", map[string]any{"name": block(key), "content": "It is " + key + "."})
 				return err
@@ -40,7 +74,7 @@ func (p *peers) durability(rounds int) ([][]string, error) {
 				}
 				return strings.Contains(fmt.Sprint(out), "It is "+key+"."), nil
 			}},
-		{fmt.Sprintf("server-memory (`create_entities`, %d there before)", len(docs)), "server-memory",
+		{fmt.Sprintf("%s (`create_entities`, %d there before)", p.version("server-memory"), len(docs)), "server-memory",
 			func(home string) error {
 				var b strings.Builder
 				for _, d := range docs {
@@ -58,44 +92,42 @@ func (p *peers) durability(rounds int) ([][]string, error) {
 				return len(list) == 1, err
 			}},
 	}
-	var rows [][]string
-	for _, w := range writers {
-		row, err := p.killed(w, rounds)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", w.name, err)
-		}
-		rows = append(rows, row)
+	if p.of["engram"] == "" {
+		return all
 	}
-	row, err := p.killedWorker(rounds)
-	if err != nil {
-		return nil, err
-	}
-	return append(rows, row), nil
+	return append(all, writer{p.version("engram") + " (`mem_save`)", "engram", nil,
+		func(s *peer, key string) error {
+			_, err := s.text("mem_save", map[string]any{"title": key, "content": "It is " + key, "project": "own"})
+			return err
+		},
+		func(s *peer, key string) (bool, error) {
+			out, err := s.text("mem_search", map[string]any{"query": key})
+			return strings.Contains(out, "It is "+key+"\n"), err
+		}})
 }
 
-func (p *peers) killed(w writer, rounds int) ([]string, error) {
+func (p *peers) killed(w writer, rounds int) (k kills, err error) {
 	chance := rand.New(rand.NewPCG(1, 2))
 	var home string
 	var env, confirmed []string
-	all, gone, unreadable := 0, 0, 0
+	k.times = rounds
 	for round := range rounds {
 		if home == "" {
-			var err error
 			if home, env, err = p.home(w.name); err != nil {
-				return nil, err
+				return k, err
 			}
 			if w.before != nil {
 				if err := w.before(home); err != nil {
-					return nil, err
+					return k, err
 				}
 			}
 		}
 		s, err := p.mcp(w.name, home, env)
 		if err != nil {
-			return nil, err
+			return k, err
 		}
 		if err := s.handshake(); err != nil {
-			return nil, err
+			return k, err
 		}
 		// One that was started again may have more to do at its first call: the time runs
 		// from there.
@@ -106,25 +138,25 @@ func (p *peers) killed(w writer, rounds int) ([]string, error) {
 				break // killed
 			}
 			confirmed = append(confirmed, key)
-			all++
+			k.confirmed++
 			if timer == nil {
 				timer = time.AfterFunc(time.Duration(50+chance.IntN(450))*time.Millisecond, func() { _ = s.cmd.Process.Kill() }) // it may have ended
 			}
 		}
 		_ = s.end() // it was killed
 		if timer == nil {
-			return nil, fmt.Errorf("nothing was confirmed in round %d", round)
+			return k, fmt.Errorf("nothing was confirmed in round %d", round)
 		}
 		lost, err := p.lost(w, home, env, confirmed)
 		if err != nil {
-			unreadable, gone = unreadable+1, gone+len(confirmed)
+			k.unreadable, k.gone = k.unreadable+1, k.gone+len(confirmed)
 			home, confirmed = "", nil
 			continue
 		}
-		gone += len(lost)
+		k.gone += len(lost)
 		confirmed = without(confirmed, lost)
 	}
-	return []string{w.shown, fmt.Sprint(all), fmt.Sprint(gone), fmt.Sprintf("%d of %d", unreadable, rounds)}, nil
+	return k, nil
 }
 
 // lost are those of the confirmed things that a new start does not have.
@@ -166,34 +198,33 @@ func without(list, gone []string) []string {
 // killedWorker is the same for claude-mem: prompts that its hook has confirmed, with its
 // worker killed after each; the next hook starts it again. What it would make of them with
 // a model is not looked at.
-func (p *peers) killedWorker(rounds int) ([]string, error) {
+func (p *peers) killedWorker(rounds int) (k kills, err error) {
 	mem, env, stop, err := p.claudeMem()
 	if err != nil {
-		return nil, err
+		return k, err
 	}
 	defer stop()
 	home := strings.TrimPrefix(env[0], "HOME=")
-	confirmed, kills := 0, 0
 	for i := range rounds {
 		in := fmt.Appendf(nil, `{"session_id":"00000000-0000-4000-8000-%012d","transcript_path":"/none.jsonl","cwd":%q,"prompt":"remember marker%dx","hook_event_name":"UserPromptSubmit"}`, i, home, i)
 		if _, _, _, err := p.hook(home, env, in, append(mem, "session-init")...); err == nil {
-			confirmed++
+			k.confirmed++
 		}
-		kills += killWorkers(p.pkgs)
+		k.times += killWorkers(p.pkgs)
 	}
 	script := filepath.Join(p.r.dir, "count.js")
 	if err := os.WriteFile(script, []byte(`const {Database}=require('bun:sqlite');const db=new Database(process.argv[2]);console.log(db.query("select count(distinct prompt_text) c from user_prompts where prompt_text like 'remember marker%x'").get().c)`), 0o600); err != nil {
-		return nil, err
+		return k, err
 	}
 	cmd := exec.Command(filepath.Join(p.r.dir, "bin", "bun"), script, filepath.Join(home, ".claude-mem", "claude-mem.db"))
 	cmd.Dir, cmd.Env = home, env
 	out, err := cmd.Output()
 	there := 0
-	unreadable := "0"
 	if err != nil {
-		unreadable = "1"
+		k.unreadable = 1
 	} else if _, err := fmt.Sscan(string(out), &there); err != nil {
-		return nil, err
+		return k, err
 	}
-	return []string{"claude-mem (prompts whose hook ended with 0, its worker killed after each)", fmt.Sprint(confirmed), fmt.Sprint(confirmed - there), fmt.Sprintf("%s of %d", unreadable, kills)}, nil
+	k.gone = k.confirmed - there
+	return k, nil
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -81,14 +82,14 @@ func words(q string) []string {
 
 // finder answers questions with ids of documents, the best first.
 type finder struct {
-	shown string
-	made  time.Duration // how long its index took
-	ask   func(q string) ([]string, error)
+	key, shown string
+	made       time.Duration // how long its index took
+	ask        func(q string) ([]string, error)
 }
 
 // search asks each program the same questions over the same documents, all in one pool.
-func (p *peers) search(most int) ([][]string, error) {
-	docs, questions, err := ownSet(most)
+func (p *peers) search() ([]figure, error) {
+	docs, questions, err := ownSet(peerQuestions)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +98,7 @@ func (p *peers) search(most int) ([][]string, error) {
 		byFile[fmt.Sprintf("reference-%d", i)] = docs[i].ID
 	}
 	var finders []finder
-	for _, make := range []func([]peerDoc, map[string]string) ([]finder, func() error, error){p.findReprise, p.findQmd, p.findServerMemory} {
+	for _, make := range []func([]peerDoc, map[string]string) ([]finder, func() error, error){p.findReprise, p.findQmd, p.findServerMemory, p.findEngram, p.findBeads} {
 		some, end, err := make(docs, byFile)
 		if err != nil {
 			return nil, err
@@ -105,8 +106,8 @@ func (p *peers) search(most int) ([][]string, error) {
 		defer func() { _ = end() }() // its process ends with this one at the latest
 		finders = append(finders, some...)
 	}
-	var rows [][]string
-	for _, f := range finders {
+	var ours, oursMade time.Duration
+	for i, f := range finders {
 		var times []time.Duration
 		var in5, in10, nothing float64
 		for _, q := range questions {
@@ -121,11 +122,17 @@ func (p *peers) search(most int) ([][]string, error) {
 			}
 			in5, in10 = in5+found(q.Evidence, ids, 5), in10+found(q.Evidence, ids, 10)
 		}
-		n := float64(len(questions))
-		rows = append(rows, []string{f.shown, fmt.Sprintf("%.1f %%", 100*in5/n), fmt.Sprintf("%.1f %%", 100*in10/n), fmt.Sprintf("%.1f %%", 100*nothing/n), ms(median(times)), fmt.Sprintf("%.1f s", f.made.Seconds())})
+		n, took := float64(len(questions)), median(times)
+		if i == 0 {
+			ours, oursMade = took, f.made
+		}
+		p.add("search", f.key, f.shown, "5", "found among 5, %", 100*in5/n, noiseCount, "")
+		p.add("search", f.key, f.shown, "10", "found among 10, %", 100*in10/n, noiseCount, "")
+		p.add("search", f.key, f.shown, "nothing", "nothing found, %", 100*nothing/n, noiseCount, "")
+		p.add("search", f.key, f.shown, "took", "a search, × reprise's", float64(took)/float64(ours), noiseClock, ms(took))
+		p.add("search", f.key, f.shown, "made", "the index made, × reprise's", float64(f.made)/float64(oursMade), noiseClock, fmt.Sprintf("%.1f s", f.made.Seconds()))
 	}
-	rows = append(rows, []string{fmt.Sprintf("(%d questions, %d documents)", len(questions), len(docs)), "", "", "", "", ""})
-	return rows, nil
+	return p.all, nil
 }
 
 // found is the part of what answers a question that is among the first k.
@@ -183,7 +190,7 @@ func (p *peers) findReprise(docs []peerDoc, byFile map[string]string) ([]finder,
 	if err := s.handshake(); err != nil {
 		return nil, nil, err
 	}
-	return []finder{{"reprise, the whole question (`memory_search`)", made, func(q string) ([]string, error) {
+	return []finder{{"reprise", "reprise, the whole question (`memory_search`)", made, func(q string) ([]string, error) {
 		out, err := s.tool("memory_search", map[string]any{"query": q})
 		return filesIn(out, "file", byFile), err
 	}}}, s.end, nil
@@ -236,9 +243,10 @@ func (p *peers) findQmd(docs []peerDoc, byFile map[string]string) ([]finder, fun
 		out, err := s.tool("query", map[string]any{"searches": list, "limit": 10, "rerank": false})
 		return filesIn(out, "file", byFile), err
 	}
+	version := p.version("qmd")
 	return []finder{
-		{"qmd, the whole question (`query`, `lex`, no model)", made, func(q string) ([]string, error) { return ask([]string{strings.ReplaceAll(q, "\"", " ")}) }},
-		{"qmd, each of its words as a search of its own, fused by qmd", made, func(q string) ([]string, error) { return ask(words(q)) }},
+		{"qmd-whole", version + ", the whole question (`query`, `lex`, no model)", made, func(q string) ([]string, error) { return ask([]string{strings.ReplaceAll(q, "\"", " ")}) }},
+		{"qmd-words", "qmd, each of its words as a search of its own, fused by qmd", made, func(q string) ([]string, error) { return ask(words(q)) }},
 	}, s.end, nil
 }
 
@@ -274,26 +282,119 @@ func (p *peers) findServerMemory(docs []peerDoc, _ map[string]string) ([]finder,
 		return ids, err
 	}
 	return []finder{
-		{"server-memory, the whole question (`search_nodes`)", made, ask},
-		{"server-memory, each word asked alone, those with most words first (counted here)", made, func(q string) ([]string, error) {
-			count := map[string]int{}
-			var order []string
-			for _, w := range words(q) {
-				ids, err := ask(w)
-				if err != nil {
-					return nil, err
-				}
-				for _, id := range ids {
-					if count[id] == 0 {
-						order = append(order, id)
-					}
-					count[id]++
-				}
-			}
-			slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(count[b], count[a]) })
-			return order, nil
-		}},
+		{"server-memory-whole", p.version("server-memory") + ", the whole question (`search_nodes`)", made, ask},
+		{"server-memory-words", "server-memory, each word asked alone, those with most words first (counted by the measurement)", made, wordByWord(ask)},
 	}, s.end, nil
+}
+
+// wordByWord asks each word of a question alone; what most words found is first.
+func wordByWord(ask func(q string) ([]string, error)) func(q string) ([]string, error) {
+	return func(q string) ([]string, error) {
+		count := map[string]int{}
+		var order []string
+		for _, w := range words(q) {
+			ids, err := ask(w)
+			if err != nil {
+				return nil, err
+			}
+			for _, id := range ids {
+				if count[id] == 0 {
+					order = append(order, id)
+				}
+				count[id]++
+			}
+		}
+		slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(count[b], count[a]) })
+		return order, nil
+	}
+}
+
+// engramHit is the line that a result begins with: number, id, kind and title.
+var engramHit = regexp.MustCompile(`(?m)^\[\d+\] #\d+ \(manual\) — (reference-\d+)$`)
+
+func (p *peers) findEngram(docs []peerDoc, byFile map[string]string) ([]finder, func() error, error) {
+	none := func() error { return nil }
+	if p.of["engram"] == "" {
+		return nil, none, nil
+	}
+	home, env, err := p.home("engram")
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := p.mcp("engram", home, env)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := s.handshake(); err != nil {
+		return nil, nil, err
+	}
+	began := time.Now()
+	for i, d := range docs {
+		if _, err := s.text("mem_save", map[string]any{"title": fmt.Sprintf("reference-%d", i), "content": strings.TrimSpace(d.Title + ". " + d.Text), "project": "own"}); err != nil {
+			return nil, nil, err
+		}
+	}
+	made := time.Since(began)
+	ask := func(q string) ([]string, error) {
+		text, err := s.text("mem_search", map[string]any{"query": strings.ReplaceAll(q, "\"", " "), "limit": 10})
+		var ids []string
+		for _, m := range engramHit.FindAllStringSubmatch(text, -1) {
+			ids = append(ids, byFile[m[1]])
+		}
+		return ids, err
+	}
+	return []finder{
+		{"engram-whole", p.version("engram") + ", the whole question (`mem_search`)", made, ask},
+		{"engram-words", "engram, each word asked alone, those with most words first (counted by the measurement)", made, wordByWord(ask)},
+	}, s.end, nil
+}
+
+// findBeads asks bd, which finds the items that have a text as it is.
+func (p *peers) findBeads(docs []peerDoc, byFile map[string]string) ([]finder, func() error, error) {
+	none := func() error { return nil }
+	if p.of["bd"] == "" {
+		return nil, none, nil
+	}
+	t := p.beads("bd", "")
+	w, err := p.trackerWorld(t)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := t.fill(w, 0); err != nil {
+		return nil, nil, err
+	}
+	file, err := w.list(len(docs), func(i int) string {
+		line, _ := json.Marshal(map[string]any{"id": fmt.Sprintf("own-%d", i), "title": "document", "description": strings.TrimSpace(docs[i].Title + ". " + docs[i].Text), "status": "open", // texts are marshalled
+			"priority": 2, "issue_type": "task", "created_at": "2026-11-01T00:00:00Z", "updated_at": "2026-11-01T00:00:00Z"})
+		return string(line)
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	began := time.Now()
+	if _, err := w.run(p.of["bd"], "import", "-i", file); err != nil {
+		return nil, nil, err
+	}
+	made := time.Since(began)
+	ask := func(q string) ([]string, error) {
+		out, err := w.run(p.of["bd"], "search", "--query", q, "--json", "--limit", "10")
+		if err != nil {
+			return nil, err
+		}
+		var hits []struct{ ID string }
+		if err := json.Unmarshal(out, &hits); err != nil {
+			return nil, fmt.Errorf("%w: %q", err, out)
+		}
+		var ids []string
+		for _, h := range hits {
+			ids = append(ids, byFile["reference-"+strings.TrimPrefix(h.ID, "own-")])
+		}
+		return ids, nil
+	}
+	return []finder{
+		{"bd-whole", p.version("bd") + " (beads), the whole question (`bd search`, a start of the program each)", made, ask},
+		{"bd-words", "bd, each word asked alone, those with most words first (counted by the measurement)", made, wordByWord(ask)},
+	}, p.endDaemons, nil
 }
 
 func entities(docs []peerDoc) []any {
