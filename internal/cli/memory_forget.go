@@ -65,7 +65,8 @@ answer that tells of it, the turn where that did nothing else, summaries of the
 session that say it. What another episode shares stays, and is named with the reason,
 as is what the memory's git history still has.
 
-Killed at any moment, it is finished by the next command or hook.`
+Killed at any moment, it is finished by the next hook, or the next command that shows
+something of memory, logs or state, or how things stand.`
 	f := cmd.Flags()
 	f.StringVar(&o.Reason, "reason", "", "why; kept in the log")
 	f.BoolVar(&o.Purge, "purge", false, "take the evidence out of the event logs, too; this cannot be undone")

@@ -122,13 +122,15 @@ func Main(ctx context.Context, args []string, app *App) int {
 	return ExitFailure
 }
 
-// readsMemory says that a command may show something of memory or of the logs.
+// readsMemory says that a command may show something of memory or of the logs, or says how
+// things stand: what was to be forgotten when a process was killed goes first.
 func readsMemory(cmd *cobra.Command) bool {
 	for cmd.HasParent() && cmd.Parent().HasParent() {
 		cmd = cmd.Parent()
 	}
 	switch cmd.Name() {
-	case "memory", "recall", "context", "events", "index", "qa", "policy", "metrics", "mcp", "import", "web":
+	case "memory", "recall", "context", "events", "index", "qa", "policy", "metrics", "mcp", "import", "web",
+		"reprise", "status", "log", "state": // the first is the program with no command
 		return true
 	}
 	return false
