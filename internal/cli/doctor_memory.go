@@ -13,8 +13,6 @@ import (
 	"reprise/internal/event"
 	"reprise/internal/learn"
 	"reprise/internal/learn/scopes"
-	"reprise/internal/memory"
-	"reprise/internal/recall"
 	"reprise/internal/session"
 	"reprise/internal/setup"
 )
@@ -99,22 +97,22 @@ func damaged(what, dir string, r event.Report) []setup.Finding {
 // checkLearnt says how far what was recorded has been taken in: after an upgrade it
 // is made anew, by as much at each hook as fits its time.
 func (a *App) checkLearnt(ctx context.Context, home *config.Home) []setup.Finding {
-	const atOnce = "hooks go on with it, each for as long as it may take; `reprise index rebuild` does it at once"
 	var out []setup.Finding
 	if scopes.Unfinished(home.Paths.Forgetting()) {
 		out = finding(setup.Warn, "`reprise memory forget --finish` goes on with it and says what is in the way", "something is being forgotten, or that was cut short: %s", home.Paths.Forgetting())
 	}
-	if _, err := os.Stat(session.IndexFile(home)); errors.Is(err, fs.ErrNotExist) {
-		return append(out, finding(setup.Info, "", "there is no index yet; what needs it first makes it")...)
-	}
-	m := session.Open(session.Options{Home: home, Env: a.Env, Access: memory.FullAccess, Look: true})
-	defer m.Close()
-	p, err := m.Organizer.Progress(ctx)
+	r, err := a.indexRest(ctx, home)
+	p := r.Progress
+	_, there := os.Stat(session.IndexFile(home))
 	switch {
-	case errors.Is(err, recall.ErrNotBuilt):
-		return append(out, finding(setup.Info, atOnce, "the index is of another version, or damaged, and is made anew")...)
 	case err != nil:
 		return append(out, finding(setup.Warn, "`reprise index rebuild` makes the index anew", "%v", err)...)
+	case r.lacking():
+		return append(out, finding(setup.Warn, atOnce, "what was learnt is being made anew: %s", r.text())...)
+	case errors.Is(there, fs.ErrNotExist):
+		return append(out, finding(setup.Info, "", "there is no index yet; what needs it first makes it")...)
+	case !r.Built:
+		return append(out, finding(setup.Info, atOnce, "the index is damaged, and is made anew")...)
 	case p.Other:
 		return append(out, finding(setup.Info, atOnce, "what was learnt is made anew, for this version of reprise: what the other has made is being taken out")...)
 	case p.Total-p.Read > behind || p.Work > 0:

@@ -8,14 +8,11 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"reprise/internal/durable"
 	"reprise/internal/event"
-	"reprise/internal/hook"
 	"reprise/internal/learn/scopes"
-	"reprise/internal/proc"
 	"reprise/internal/term"
 )
 
@@ -138,18 +135,11 @@ func (a *App) finishForgetting(ctx context.Context) error {
 	return nil
 }
 
-// finishLater has the rest done by a process of its own. It is in no hook, so it
-// must not be taken for one.
+// finishLater has the rest done by a process of its own.
 func (a *App) finishLater() error {
 	home, err := a.Home()
 	if err != nil {
 		return err
 	}
-	args := []string{"memory", "forget", "--finish"}
-	if a.ConfigFlag != "" {
-		args = append(args, "--config="+a.ConfigFlag)
-	}
-	env := slices.DeleteFunc(slices.Clone(a.Environ), func(kv string) bool { return strings.HasPrefix(kv, hook.DepthVar+"=") })
-	_, err = proc.Start(proc.Cmd{Path: a.Program, Args: args, Env: env, Dir: home.Paths.Data, NewSession: true})
-	return err
+	return a.later(home.Paths.Data, "memory", "forget", "--finish")
 }

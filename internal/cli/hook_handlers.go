@@ -42,7 +42,18 @@ func (h *handlers) Context(ctx context.Context, ev dialect.Event) (dialect.Decis
 		return dialect.Decision{}, ignoreDenied(err)
 	}
 	t := session.Teller{Memory: m, Broker: func(who event.Event) (*event.Broker, error) { return h.app.Broker(who) }, Warn: h.warn}
-	return t.Tell(ctx, ev)
+	d, err := t.Tell(ctx, ev)
+	if ev.Kind == dialect.SessionStart { // the first one after an update comes here
+		h.restLater(ctx)
+	}
+	return d, err
+}
+
+// restLater has the rest of the index made beside the session.
+func (h *handlers) restLater(ctx context.Context) {
+	if err := h.app.restLater(ctx); err != nil {
+		h.warn("what is missing of the index is not made by a process of its own", err)
+	}
 }
 
 // append records an event of the session.
@@ -159,6 +170,9 @@ func (h *handlers) organize(ctx context.Context, ev dialect.Event, at string) er
 	if home.Project != nil {
 		job.Project = home.Project.Name
 	}
-	_, err = organizer.Do(ctx, job)
+	done, err := organizer.Do(ctx, job)
+	if err != nil || done.More { // another process is at it, or there is more than there was time for
+		h.restLater(ctx)
+	}
 	return err
 }

@@ -16,7 +16,7 @@ import (
 
 func newIndexCmd(app *App) *cobra.Command {
 	cmd := &cobra.Command{Use: "index", Short: "Look after the search index, which is derived and may be deleted"}
-	var asJSON bool
+	var asJSON, rest bool
 	show := func(st recall.Stats) error {
 		if asJSON {
 			return printJSON(app.Out, st)
@@ -43,6 +43,9 @@ func newIndexCmd(app *App) *cobra.Command {
 	rebuild := &cobra.Command{
 		Use: "rebuild", Args: cobra.NoArgs, Short: "Read every file and make the index anew",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if rest {
+				return app.rest(cmd.Context())
+			}
 			index, err := app.Index()
 			if err != nil {
 				return err
@@ -59,6 +62,8 @@ func newIndexCmd(app *App) *cobra.Command {
 			return show(st)
 		},
 	}
+	rebuild.Flags().BoolVar(&rest, "rest", false, "make only what is missing, unless another process is at it")
+	_ = rebuild.Flags().MarkHidden("rest") // it was defined just above
 	status := &cobra.Command{
 		Use: "status", Args: cobra.NoArgs, Short: "Describe the index as it is",
 		RunE: func(cmd *cobra.Command, _ []string) error {

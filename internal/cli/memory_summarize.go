@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -17,7 +16,6 @@ import (
 	"reprise/internal/hook"
 	"reprise/internal/judge"
 	"reprise/internal/learn"
-	"reprise/internal/proc"
 	"reprise/internal/term"
 )
 
@@ -163,8 +161,7 @@ func (a *App) writeSummaries(ctx context.Context, organizer *learn.Organizer, j 
 }
 
 // summarizeLater has the summaries written by a process of its own, which the
-// client does not wait for: a model takes longer than a hook may. It is in no
-// hook, so it must not be taken for one.
+// client does not wait for: a model takes longer than a hook may.
 func (a *App) summarizeLater() error {
 	home, err := a.Home()
 	if err != nil {
@@ -178,11 +175,5 @@ func (a *App) summarizeLater() error {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		dir = home.Paths.Data
 	}
-	args := []string{"memory", "summarize", fmt.Sprintf("--limit=%d", laterSummaries), "--within=" + laterWithin.String(), "--unless-busy"}
-	if a.ConfigFlag != "" {
-		args = append(args, "--config="+a.ConfigFlag)
-	}
-	env := slices.DeleteFunc(slices.Clone(a.Environ), func(kv string) bool { return strings.HasPrefix(kv, hook.DepthVar+"=") })
-	_, err = proc.Start(proc.Cmd{Path: a.Program, Args: args, Env: env, Dir: dir, NewSession: true})
-	return err
+	return a.later(dir, "memory", "summarize", fmt.Sprintf("--limit=%d", laterSummaries), "--within="+laterWithin.String(), "--unless-busy")
 }

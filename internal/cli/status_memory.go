@@ -35,6 +35,10 @@ const countTime = time.Second
 // standMemory counts. Of the index nothing is made or brought up to date for it.
 func (a *App) standMemory(ctx context.Context, s *standing, home *config.Home) error {
 	s.Memory = standMemory{Blocks: blocksIn(home), Entries: entriesIn(home)}
+	rest, err := a.indexRest(ctx, home)
+	if err == nil && rest.lacking() {
+		s.Notes = append(s.Notes, "memory is being made anew, so that sessions are not counted in full: "+rest.text()+"; "+atOnce)
+	}
 	if _, err := os.Stat(session.IndexFile(home)); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -46,7 +50,7 @@ func (a *App) standMemory(ctx context.Context, s *standing, home *config.Home) e
 	if home.Project != nil {
 		of = append(of, home.Project.Name)
 	}
-	err := m.Index.View(ctx, func(tx *recall.Tx) error {
+	err = m.Index.View(ctx, func(tx *recall.Tx) error {
 		for _, project := range of {
 			sessions, err := tx.Count(recall.Filter{Class: recall.ClassSummary, Project: project, Prefix: oneSession})
 			if err != nil {

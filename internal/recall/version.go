@@ -77,6 +77,14 @@ func beside(file string) (out []kept, err error) {
 	return out, nil
 }
 
+// Followed says that another version of the program keeps, or kept, an index of the same
+// memory beside file, so that this one's, where it is not there, is made after an update.
+func Followed(file string) bool {
+	own, ok := keptAs(file)
+	others, err := beside(file)
+	return ok && err == nil && slices.ContainsFunc(others, func(k kept) bool { return k.of == own.of })
+}
+
 const (
 	// unusedFor is how long an older version's index stays after its last use.
 	unusedFor = 14 * 24 * time.Hour

@@ -68,10 +68,7 @@ func Open(o Options) *Memory {
 		logs = append(logs, learn.Log{Project: name, Dir: home.Paths.Events(name), Names: names[name]})
 	}
 	if o.Build {
-		x.Derive = func(ctx context.Context, _ *recall.Index) error {
-			_, err := m.Organizer.Rebuild(ctx, o.Rebuilt)
-			return err
-		}
+		x.Derive = func(ctx context.Context, _ *recall.Index) error { return m.organize(ctx) }
 	}
 	x.NoBuild = o.Look
 	if o.Embedder != nil {

@@ -85,7 +85,15 @@ func (t *Teller) catchUp(ctx context.Context) error {
 	if err != nil || !news {
 		return err
 	}
-	_, err = t.Memory.Organizer.Run(ctx, t.Memory.Budget())
+	// Another process may be writing the index. What it has by then is told.
+	wait, cancel := ctx, func() {}
+	if end, hurry := ctx.Deadline(); hurry {
+		wait, cancel = context.WithTimeout(ctx, time.Until(end)/2)
+	}
+	defer cancel()
+	if _, err = t.Memory.Organizer.Run(wait, t.Memory.Budget()); err != nil && wait.Err() != nil && ctx.Err() == nil {
+		return nil
+	}
 	return err
 }
 
