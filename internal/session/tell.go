@@ -87,8 +87,9 @@ func (t *Teller) catchUp(ctx context.Context) error {
 	}
 	// Another process may be writing the index. What it has by then is told.
 	wait, cancel := ctx, func() {}
-	if end, hurry := ctx.Deadline(); hurry {
-		wait, cancel = context.WithTimeout(ctx, time.Until(end)/2)
+	now := t.Memory.o.Env.Now()
+	if end, hurry := ctx.Deadline(); hurry && end.After(now) {
+		wait, cancel = context.WithTimeout(ctx, end.Sub(now)/2)
 	}
 	defer cancel()
 	if _, err = t.Memory.Organizer.Run(wait, t.Memory.Budget()); err != nil && wait.Err() != nil && ctx.Err() == nil {
