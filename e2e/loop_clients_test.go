@@ -20,7 +20,8 @@ func modelOf(client string) []string {
 
 // Each client works in a loop, unattended: that the guard keeps it from what is refused is
 // seen first, then it does an item, with its user's servers and hooks left out. What is
-// refused does not run, the environment and the bootstrap reach it, tokens are counted.
+// refused does not run, the environment, the bootstrap and what is remembered reach it, tokens
+// are counted.
 func TestLoopClients(t *testing.T) {
 	inItsOwnStep(t)
 	t.Parallel()
@@ -32,6 +33,7 @@ func TestLoopClients(t *testing.T) {
 				on("one", 2, shell("echo x > ../canary")),
 				on("one", 3, shell("echo work > work.txt && git add work.txt && git commit -qm Work")),
 				on("one", 4, say("All done here.")))
+			h.must("memory", "learn", "Before the work is done the wombats are counted")
 			h.must("queue", "add", "--id", "one", "Do the work")
 			free := turn(t)
 			defer free()
@@ -46,7 +48,7 @@ func TestLoopClients(t *testing.T) {
 			for _, q := range m.Requests() {
 				told += q.SystemText() + q.Text() + q.Results()
 			}
-			for _, want := range []string{"one true", "writes-outside", "You are at work in a loop", "Do the work"} {
+			for _, want := range []string{"one true", "writes-outside", "You are at work in a loop", "Do the work", "the wombats are counted"} {
 				if !strings.Contains(told, want) {
 					t.Errorf("the model was not told %q", want)
 				}

@@ -65,14 +65,19 @@ func (q *Request) lastUser() Message {
 	return Message{}
 }
 
-// Task is the text of the conversation's first user message.
+// Task is the text of the conversation's first user message, or messages: Codex sends what is
+// to be done as one beside its instructions, and what a hook adds may stand between them.
 func (q *Request) Task() string {
+	var parts []string
 	for _, m := range q.Messages {
+		if m.Role == "assistant" {
+			break
+		}
 		if m.Role == "user" {
-			return joinText(m.Blocks, "text")
+			parts = append(parts, joinText(m.Blocks, "text"))
 		}
 	}
-	return ""
+	return strings.Join(parts, "\n")
 }
 
 // User is the text of the last user message, without tool results.
