@@ -1,6 +1,7 @@
 package task
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -369,11 +370,63 @@ func (b *Board) fresh(t *Task, dir, kind string) (string, error) {
 	}
 }
 
-// ownState is the state.json in a task's folder: what is the task's alone.
+// ownState is the state.json in a task's folder: what is the task's alone. Entries stay as
+// they were written, and what this program does not know of stays beside them: the file is
+// committed, and another program may be a newer one.
 type ownState struct {
-	V          int       `json:"v"`
-	Number     int       `json:"number"`
-	Operations []Outcome `json:"operations"`
+	V          int               `json:"v"`
+	Number     int               `json:"number"`
+	Operations []json.RawMessage `json:"operations"`
+
+	extra map[string]json.RawMessage
+}
+
+// ownVersion is the version of a task's own state.json.
+const ownVersion = 1
+
+// parseOwn reads a task's own state.json. The error is the file's, or [ErrNewer].
+func parseOwn(data []byte) (own ownState, err error) {
+	if err = json.Unmarshal(data, &own); err != nil {
+		return own, fmt.Errorf("%w%s", err, where(data, err))
+	}
+	if own.V > ownVersion {
+		return own, fmt.Errorf("it is of version %d, %w", own.V, ErrNewer)
+	}
+	return own, unknown(data, map[string]bool{"v": true, "number": true, "operations": true}, &own.extra)
+}
+
+// bytes is the file.
+func (o ownState) bytes() ([]byte, error) {
+	data, err := json.Marshal(o)
+	if err == nil && len(o.extra) > 0 {
+		data, err = withExtra(data, o.extra)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	if err := json.Indent(&b, data, "", "  "); err != nil {
+		return nil, err
+	}
+	b.WriteByte('\n')
+	return b.Bytes(), nil
+}
+
+// own is a task's own state.json, as it stands there.
+func (b *Board) own(t *Task) (ownState, error) {
+	name := path.Join(b.below, t.Folder(), stateFile)
+	data, err := b.Read(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return ownState{}, nil
+	}
+	if err != nil {
+		return ownState{}, err
+	}
+	own, err := parseOwn(data)
+	if err != nil {
+		return ownState{}, fmt.Errorf("%s: %w", path.Join(t.Folder(), stateFile), err)
+	}
+	return own, nil
 }
 
 // end notes in the task's folder how an operation went, which is then over. o is nil
@@ -384,31 +437,37 @@ func (b *Board) end(t *Task, o *Operation, status string, phase int, reason stri
 		out.Op, out.Session, out.Agent, out.Run, out.By, out.Started = o.Name, o.Session, o.Agent, o.Run, o.By, o.Started
 		t.dropOp(o.Session)
 	}
-	own, err := b.Own(t)
+	own, err := b.own(t)
 	if err != nil {
-		return // it is told by a check; what is noted there is no reason to stop
+		return // it is told by a check, and stays as it is; what is noted there is no reason to stop
 	}
-	data, err := json.MarshalIndent(ownState{V: 1, Number: t.Number, Operations: append(own, out)}, "", "  ")
+	entry, err := json.Marshal(out)
 	if err != nil {
 		return
 	}
-	b.Write(path.Join(t.Folder(), stateFile), append(data, '\n'))
+	own.V, own.Number, own.Operations = ownVersion, t.Number, append(own.Operations, entry)
+	data, err := own.bytes()
+	if err != nil {
+		return
+	}
+	b.Write(path.Join(t.Folder(), stateFile), data)
 }
 
 // Own are the operations of a task so far, the latest last.
 func (b *Board) Own(t *Task) ([]Outcome, error) {
-	data, err := b.Read(path.Join(b.below, t.Folder(), stateFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+	own, err := b.own(t)
 	if err != nil {
 		return nil, err
 	}
-	var own ownState
-	if err := json.Unmarshal(data, &own); err != nil {
-		return nil, fmt.Errorf("%s: %w%s", path.Join(t.Folder(), stateFile), err, where(data, err))
+	var out []Outcome
+	for _, entry := range own.Operations {
+		var o Outcome
+		if err := json.Unmarshal(entry, &o); err != nil {
+			return nil, fmt.Errorf("%s: an operation: %w", path.Join(t.Folder(), stateFile), err)
+		}
+		out = append(out, o)
 	}
-	return own.Operations, nil
+	return out, nil
 }
 
 // Message is the subject of the commit for a step of a task's work.

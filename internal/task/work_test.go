@@ -214,3 +214,42 @@ func TestMessages(t *testing.T) {
 		}
 	}
 }
+
+// A task's own state.json is committed, so another program may be a newer one: what it wrote
+// there stays, and a version that is newer is neither read nor written over.
+func TestOwnStateKeepsWhatItDoesNotKnow(t *testing.T) {
+	s := storeIn(t.TempDir(), unsynced())
+	change(t, s, add("One"))
+	work := func(session string) {
+		t.Helper()
+		change(t, s, func(b *Board) error {
+			_, err := b.Begin(1, Operation{Name: OpResearch, Session: session}, nil)
+			return err
+		})
+		change(t, s, func(b *Board) error { return b.Stop(1, session, "failed", "no") })
+	}
+	work("sess_1_aaaaaa")
+	const name = "001_one/state.json"
+	file := text(t, s, name)
+	write(t, s, name, strings.NewReplacer("{\n  \"v\"", "{\n  \"future\": {\"a\": 1},\n  \"v\"", `"status": "failed"`, `"status": "failed", "cost": 1.50`).Replace(file))
+	work("sess_2_bbbbbb")
+	file = text(t, s, name)
+	for _, want := range []string{`"a": 1`, `"cost": 1.50`, "sess_1_aaaaaa", "sess_2_bbbbbb"} {
+		if !strings.Contains(file, want) {
+			t.Errorf("%s is gone:\n%s", want, file)
+		}
+	}
+	newer := strings.Replace(file, `"v": 1`, `"v": 99`, 1)
+	write(t, s, name, newer)
+	work("sess_3_cccccc")
+	if got := text(t, s, name); got != newer {
+		t.Errorf("what a newer program wrote is changed:\n%s", got)
+	}
+	b, err := s.Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if own, err := b.Own(b.State.Tasks[1]); !errors.Is(err, ErrNewer) || own != nil {
+		t.Errorf("%v, %v", own, err)
+	}
+}
