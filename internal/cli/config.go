@@ -90,7 +90,7 @@ func setSetting(app *App, name string, values []string) error {
 	if e := (*config.Error)(nil); errors.As(err, &e) {
 		switch {
 		case e.Key == name && e.Problem == "is not a setting":
-			hint := strings.TrimPrefix(e.Remedy, "remove it; ") // it stands in no file
+			hint := strings.TrimPrefix(e.Remedy, config.RemoveIt) // it stands in no file
 			return usagef("there is no setting %q: %s", clipText(name, 60), hint)
 		case e.File == config.CommandLine:
 			return exitWith(ExitUsage, err)

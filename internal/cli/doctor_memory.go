@@ -89,6 +89,9 @@ func damaged(what, dir string, r event.Report) []setup.Finding {
 		more = fmt.Sprintf(" (and %d more)", n)
 	}
 	first := r.Problems[0]
+	if r.Newer == len(r.Problems) {
+		return finding(setup.Fail, "install the newer program again: nothing is wrong with the file, and this one passes those events over", "%s has events of a newer reprise: %s%s", what, first, more)
+	}
 	return finding(setup.Fail, fmt.Sprintf("`reprise events verify` names each line; put a copy of the file back if you have one. Nothing is repaired by itself. "+
 		"To go on without the file's events: mv %[1]s %[1]s.aside, and `reprise index rebuild`", filepath.Join(dir, first.File)),
 		"%s is damaged: %s%s", what, first, more)

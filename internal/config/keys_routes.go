@@ -173,7 +173,7 @@ func (d *document) routeField(r *Route, route string, f entry) {
 		r.TimeoutSeconds, _ = d.integer(f.key, f.value, 1, week)
 	default:
 		if !d.routeWork(&r.Work, route, f) {
-			d.add(f.node, f.key, "is not a setting of a route", "remove it; there are client, model, tools, turns, budget_usd and timeout_seconds, and for tasks agents, prompt, servers, verify, concurrent, prebuild and env")
+			d.add(f.node, f.key, "is not a setting of a route", RemoveIt+"there are client, model, tools, turns, budget_usd and timeout_seconds, and for tasks agents, prompt, servers, verify, concurrent, prebuild and env")
 		}
 	}
 }

@@ -113,7 +113,7 @@ func (d *document) workerField(p *WorkerProject, project string, f entry) {
 	case "branch":
 		field, c = &p.Branch, checkBranch
 	default:
-		d.add(f.node, f.key, "is not a setting of a worker's project", "remove it; there are remote, branch and state")
+		d.add(f.node, f.key, "is not a setting of a worker's project", RemoveIt+"there are remote, branch and state")
 		return
 	}
 	text, ok := d.str(f.key, f.value)

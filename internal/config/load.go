@@ -169,6 +169,10 @@ func (l *loader) delegation(at map[string]ast.Node) {
 	}
 }
 
+// RemoveIt begins what to do about a name that no setting has: a file that people share may be
+// of a newer program.
+const RemoveIt = "remove it, or update reprise where a newer one wrote it; "
+
 // suggest names the setting that was probably meant.
 func suggest(name string, table map[string]key, sections map[string]bool) string {
 	best, dist := "", min(4, max(2, len(name)/2)) // most of a short name is another word
@@ -185,7 +189,7 @@ func suggest(name string, table map[string]key, sections map[string]bool) string
 	if best != "" {
 		return "did you mean " + best + "? `reprise config show` lists all settings"
 	}
-	return "remove it; `reprise config show` lists all settings"
+	return RemoveIt + "`reprise config show` lists all settings"
 }
 
 // thereAre is what to do about a name that is none of those that there are.
@@ -196,7 +200,7 @@ func thereAre(name string, names ...string) string {
 			return "did you mean " + n + "? " + list
 		}
 	}
-	return "remove it; " + list
+	return RemoveIt + list
 }
 
 func mapKeys(table map[string]key, sections map[string]bool) func(func(string) bool) {

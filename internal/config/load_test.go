@@ -391,7 +391,7 @@ func TestWrongFiles(t *testing.T) {
 		{"slip in a rule's name", "guard:\n  loosen: [reads-outsde]\n", 2, 12, "guard.loosen[0]", "did you mean reads-outside?"},
 		{"rule with an underscore", "guard:\n  loosen: [reads_outside]\n", 2, 12, "guard.loosen[0]", "did you mean reads-outside?"},
 		{"rule that is fixed", "guard:\n  loosen: [dynamic-command]\n", 2, 12, "guard.loosen[0]", "leave it out"},
-		{"another word", "bogus:\n  x: 1\n", 1, 1, "bogus", "is not a setting; remove it"},
+		{"another word", "bogus:\n  x: 1\n", 1, 1, "bogus", "is not a setting; remove it, or update reprise where a newer one wrote it"},
 		{"slip", "logging:\n  levle: info\n", 2, 3, "logging.levle", "did you mean logging.level?"},
 		{"key at the top", "level: info\n", 1, 1, "level", "did you mean logging.level?"},
 		{"key in the wrong section", "memory:\n  level: info\n", 2, 3, "memory.level", "did you mean logging.level?"},

@@ -272,7 +272,7 @@ func (d *document) projectHooks(n ast.Node) (off []string, state map[string]stri
 		case e.key == "hooks.off":
 			off = append(off, d.hookKinds(e)...)
 		case !d.projectStateHook(e, state):
-			d.add(e.node, e.key, "is not a setting of a project", "remove it; there are off, a list of kinds of events, session_start, pre_compact, post_commit, on_error, session_end, branch_switch and edits")
+			d.add(e.node, e.key, "is not a setting of a project", RemoveIt+"there are off, a list of kinds of events, session_start, pre_compact, post_commit, on_error, session_end, branch_switch and edits")
 		}
 	}
 	return off, state
@@ -334,7 +334,7 @@ func (d *document) sections(key string, n ast.Node, names []string, setting stri
 		}
 		for _, i := range inner {
 			if i.key != e.key+"."+setting {
-				d.add(i.node, i.key, "is not a setting of a project", "remove it; there is "+setting)
+				d.add(i.node, i.key, "is not a setting of a project", RemoveIt+"there is "+setting)
 				continue
 			}
 			read(name, i)

@@ -153,7 +153,7 @@ func (d *document) routeServers(e entry) []Server {
 			case "env":
 				at.Env = d.words(f, checkAssignment)
 			default:
-				d.add(f.node, f.key, "is not a setting of a server", "remove it; there are command, a list of a program and its arguments, and env")
+				d.add(f.node, f.key, "is not a setting of a server", RemoveIt+"there are command, a list of a program and its arguments, and env")
 			}
 		}
 	}

@@ -169,7 +169,7 @@ func (d *document) projectVerify(n ast.Node) *Verify {
 		case "profiles":
 			d.verifyProfiles(e, v)
 		default:
-			d.add(e.node, e.key, "is not a setting of a project", "remove it; there are profile, profiles, risk, protected, carry, env, gates, on_failure and max_mb")
+			d.add(e.node, e.key, "is not a setting of a project", RemoveIt+"there are profile, profiles, risk, protected, carry, env, gates, on_failure and max_mb")
 		}
 	}
 	return v
@@ -191,7 +191,7 @@ func (d *document) verifyRisk(e entry, v *Verify) {
 			case "lines":
 				field = &into.Lines
 			default:
-				d.add(s.node, s.key, "is not a setting of a project", "remove it; there are files and lines")
+				d.add(s.node, s.key, "is not a setting of a project", RemoveIt+"there are files and lines")
 				continue
 			}
 			if n, ok := d.integer(s.key, s.value, 0, 1<<30); ok {
@@ -280,7 +280,7 @@ func (d *document) check(key string, n ast.Node) (Check, bool) {
 		case "level":
 			c.Advisory = d.word(e, []string{"required", "advisory"}) == "advisory"
 		default:
-			d.add(e.node, e.key, "is not a setting of a check", "remove it; there are name, run, dir, timeout_seconds and level")
+			d.add(e.node, e.key, "is not a setting of a check", RemoveIt+"there are name, run, dir, timeout_seconds and level")
 		}
 	}
 	if len(d.errs) == before && c.Shell == "" && len(c.Argv) == 0 {

@@ -23,6 +23,7 @@ package event
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -131,10 +132,17 @@ type Whole struct {
 // ErrInvalid is the error of an event that does not follow the schema.
 var ErrInvalid = quick.ErrInvalid
 
+// ErrNewer is the error of an event of a version that is newer than this program, beside
+// [ErrInvalid]: nothing is wrong with it, and a newer program reads it.
+var ErrNewer = errors.New("newer than this program: use the newer reprise")
+
 // checkRead reports what is wrong with an event that was read.
 func (e *Event) checkRead() error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
+	}
+	if e.V > Version {
+		return fmt.Errorf("%w: version %d is %w", ErrInvalid, e.V, ErrNewer)
 	}
 	if e.V != Version {
 		return bad("version %d is not one that this program knows", e.V)

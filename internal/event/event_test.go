@@ -429,3 +429,36 @@ func BenchmarkAppend(b *testing.B) {
 		}
 	}
 }
+
+// A line of a newer version is told as that, and as no damage.
+func TestVerifyTellsNewerLines(t *testing.T) {
+	dir := t.TempDir()
+	l := event.Open(dir, "vm", clock(time.Second))
+	for range 3 {
+		add(t, l, event.Event{Type: event.PromptSubmitted, Session: "s"})
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	file := files[len(files)-1] // the clock goes over a month's end
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := bytes.LastIndex(data, []byte(`"v":1`))
+	data[i+4] = '7'
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := verify(t, dir); r.Newer != 1 || len(r.Problems) != 1 || !strings.Contains(r.Problems[0].What, "version 7 is newer than this program") {
+		t.Errorf("%+v", r)
+	}
+	data[i+4] = '0'
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := verify(t, dir); r.Newer != 0 || len(r.Problems) != 1 {
+		t.Errorf("an unknown old one: %+v", r)
+	}
+}

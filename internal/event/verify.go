@@ -3,6 +3,7 @@ package event
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -29,6 +30,8 @@ type Report struct {
 	Files    int       `json:"files"`
 	Events   int       `json:"events"` // those that can be used
 	Problems []Problem `json:"problems"`
+	// Newer is how many of the problems are lines of a newer version, see [ErrNewer].
+	Newer int `json:"-"`
 	// Unfinished names files whose last line has no newline: it is being
 	// written, or a crash tore it and the next append sets it aside.
 	Unfinished []string `json:"unfinished"`
@@ -98,6 +101,9 @@ func (r *Report) verifyFile(ctx context.Context, name string, lines func(func(li
 		switch {
 		case err != nil:
 			problem(l.n, "%v", err)
+			if errors.Is(err, ErrNewer) {
+				r.Newer++
+			}
 		case l.n == 1 && e.Prev != "" && !startsChain(e):
 			problem(l.n, "the file's first line names one before it: lines are missing from its beginning")
 		case l.n > 1 && known && e.Prev != prev:
