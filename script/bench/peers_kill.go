@@ -110,6 +110,7 @@ func (p *peers) killed(w writer, rounds int) (k kills, err error) {
 	chance := rand.New(rand.NewPCG(1, 2))
 	var home string
 	var env, confirmed []string
+	asked := 0 // of the confirmed ones, for so many
 	k.times = rounds
 	for round := range rounds {
 		if home == "" {
@@ -147,16 +148,24 @@ func (p *peers) killed(w writer, rounds int) (k kills, err error) {
 		if timer == nil {
 			return k, fmt.Errorf("nothing was confirmed in round %d", round)
 		}
-		lost, err := p.lost(w, home, env, confirmed)
+		// Of what was there after a kill the last is looked for again at the end: to ask for all of it
+		// each time would take longer than all else.
+		lost, err := p.lost(w, home, env, confirmed[asked:])
 		if err != nil {
 			k.unreadable, k.gone = k.unreadable+1, k.gone+len(confirmed)
-			home, confirmed = "", nil
+			home, confirmed, asked = "", nil, 0
 			continue
 		}
 		k.gone += len(lost)
-		confirmed = without(confirmed, lost)
+		confirmed = append(confirmed[:asked:asked], without(confirmed[asked:], lost)...)
+		asked = len(confirmed)
 	}
-	return k, nil
+	if asked == 0 {
+		return k, nil
+	}
+	lost, err := p.lost(w, home, env, confirmed[max(0, asked-200):])
+	k.gone += len(lost)
+	return k, err
 }
 
 // lost are those of the confirmed things that a new start does not have.
