@@ -69,7 +69,7 @@ func newGate(o HTTPOptions, iss *issuer.Issuer, addr net.Addr) *gate {
 }
 
 func (g *gate) wrap(handler http.Handler) http.Handler {
-	protected := g.authenticate(g.count(g.readBody(g.checkScope(handler))))
+	protected := g.authenticate(g.count(g.readBody(g.countBatch(g.checkScope(handler)))))
 	at := map[string]http.Handler{EndpointPath: protected}
 	prefix := ""
 	if g.public != nil {
@@ -322,11 +322,7 @@ func (g *gate) verify(ctx context.Context, token string) (*auth.TokenInfo, error
 // that is everybody has them.
 func (g *gate) count(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		user := "this machine"
-		if info := auth.TokenInfoFromContext(r.Context()); info != nil {
-			user = info.UserID
-		}
-		leave, over := g.quotas.enter(user, r.Method == http.MethodGet)
+		leave, over := g.quotas.enter(userOf(r), r.Method == http.MethodGet)
 		if over != nil {
 			answerOver(w, over)
 			return
@@ -334,6 +330,31 @@ func (g *gate) count(next http.Handler) http.Handler {
 		defer leave()
 		next.ServeHTTP(w, r)
 	})
+}
+
+// mostBatch is how many messages a batch may have. The protocol has had none since its
+// revision of June 2025, and each of them is a request as any.
+const mostBatch = 32
+
+// countBatch counts the messages of a batch behind its first one, which count has counted.
+func (g *gate) countBatch(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if body, ok := r.Body.(*wholeBody); ok && len(body.calls) > 1 {
+			if over := g.quotas.more(userOf(r), len(body.calls)-1); over != nil {
+				answerOver(w, over)
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// userOf is whose request it is, for the limits.
+func userOf(r *http.Request) string {
+	if info := auth.TokenInfoFromContext(r.Context()); info != nil {
+		return info.UserID
+	}
+	return "this machine"
 }
 
 // wholeBody is a request's body that was read, and what it calls.
@@ -384,6 +405,9 @@ func checkBody(body []byte) *refusal {
 	var many []json.RawMessage
 	if err := json.Unmarshal(data, &many); err != nil || len(many) == 0 {
 		return refuse(nil, jsonrpc.CodeInvalidRequest, "a batch without a message")
+	}
+	if len(many) > mostBatch {
+		return refuse(nil, jsonrpc.CodeInvalidRequest, "a batch has at most %d messages, and this one has %d: send them one by one", mostBatch, len(many))
 	}
 	for _, one := range many {
 		refused := checkOne(one)

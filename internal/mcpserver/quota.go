@@ -70,12 +70,8 @@ func (q *quotas) enter(user string, stream bool) (leave func(), over *overQuota)
 	if n := q.limits.Concurrent; n > 0 && u.busy >= n && !stream {
 		return nil, &overQuota{time.Second, fmt.Sprintf("%d requests of %s are under way, which is the most (http.limits.concurrent): wait for one to end", n, user)}
 	}
-	if u.rate != nil {
-		r := u.rate.ReserveN(now, 1)
-		if wait := r.DelayFrom(now); wait > 0 {
-			r.CancelAt(now)
-			return nil, &overQuota{wait, fmt.Sprintf("%s has made its %d requests a minute (http.limits.requests_per_minute): the next may come in %s", user, q.limits.RequestsPerMinute, upToSecond(wait))}
-		}
+	if over := q.rated(user, u, now, 1); over != nil {
+		return nil, over
 	}
 	if stream {
 		return func() {}, nil
@@ -86,6 +82,34 @@ func (q *quotas) enter(user string, stream bool) (leave func(), over *overQuota)
 		defer q.mu.Unlock()
 		u.busy--
 	}, nil
+}
+
+// more counts further messages of a request that is under way: those of a batch.
+func (q *quotas) more(user string, n int) *overQuota {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if u := q.users[user]; u != nil {
+		return q.rated(user, u, q.now(), n)
+	}
+	return nil
+}
+
+// rated counts n requests against those of a minute. The caller holds the lock.
+func (q *quotas) rated(user string, u *usage, now time.Time, n int) *overQuota {
+	if u.rate == nil {
+		return nil
+	}
+	r := u.rate.ReserveN(now, n)
+	wait := r.DelayFrom(now)
+	switch {
+	case !r.OK(): // more than a minute has
+		wait = time.Minute
+	case wait == 0:
+		return nil
+	default:
+		r.CancelAt(now)
+	}
+	return &overQuota{wait, fmt.Sprintf("%s has made its %d requests a minute (http.limits.requests_per_minute): the next may come in %s", user, q.limits.RequestsPerMinute, upToSecond(wait))}
 }
 
 // forget lets those go who have been quiet so long that nothing is counted

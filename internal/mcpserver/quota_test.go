@@ -73,6 +73,32 @@ func TestRequestsPerMinute(t *testing.T) {
 	}
 }
 
+// The messages of a batch count as requests of their own, and a batch has an end.
+func TestBatchesCountByTheirMessages(t *testing.T) {
+	clock := newClock()
+	store := tokenStore(t)
+	token := bearers(t, store, "busy")[0]
+	endpoint := listen(t, newWorld(t, nil), HTTPOptions{Tokens: store, Now: clock.now, Limits: config.HTTPLimits{RequestsPerMinute: 60, Sessions: 10}})
+	const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+	batch := func(n int) string { return "[" + strings.TrimSuffix(strings.Repeat(ping+",", n), ",") + "]" }
+	if res, body := post(t, endpoint, batch(33), "Authorization", token); res.StatusCode != http.StatusBadRequest || !strings.Contains(body, "at most 32 messages") {
+		t.Errorf("too long: %s %s", res.Status, body)
+	}
+	// Of the 60 one went to that, 32 and 20 go to these, and 7 are left.
+	for i, want := range []struct {
+		n    int
+		over bool
+	}{{32, false}, {20, false}, {8, true}} {
+		if res, body := post(t, endpoint, batch(want.n), "Authorization", token); (res.StatusCode == http.StatusTooManyRequests) != want.over {
+			t.Errorf("batch %d of %d: %s %s", i, want.n, res.Status, body)
+		}
+	}
+	clock.add(time.Minute)
+	if res, _ := post(t, endpoint, ping, "Authorization", token); res.StatusCode != http.StatusOK {
+		t.Errorf("a minute later: %s", res.Status)
+	}
+}
+
 // The SDK's client shows the status, though not the reason that is in the body,
 // and takes a limit for something that passes: its connection lives on.
 func TestRealClientIsToldOfALimit(t *testing.T) {
