@@ -18,9 +18,13 @@ type writer struct {
 	has         func(s *peer, key string) (bool, error) // an error where its store cannot be read
 }
 
+// keptLook is how many of the confirmed writes are looked for once more after the last kill.
+const keptLook = 200
+
 // durability tells each one thing after the other and kills it at a moment of chance
-// (SIGKILL), so often; each new start is asked for all that was confirmed. A store that
-// cannot be read any more is counted and begun anew.
+// (SIGKILL), so often; each new start is asked for what was confirmed since the kill before,
+// and the last one for [keptLook] of all. A store that cannot be read any more is counted and
+// begun anew.
 func (p *peers) durability() ([]figure, error) {
 	docs, _, err := ownSet(1)
 	if err != nil {
@@ -148,8 +152,7 @@ func (p *peers) killed(w writer, rounds int) (k kills, err error) {
 		if timer == nil {
 			return k, fmt.Errorf("nothing was confirmed in round %d", round)
 		}
-		// Of what was there after a kill the last is looked for again at the end: to ask for all of it
-		// each time would take longer than all else.
+		// To ask for all of it each time would take longer than all else.
 		lost, err := p.lost(w, home, env, confirmed[asked:])
 		if err != nil {
 			k.unreadable, k.gone = k.unreadable+1, k.gone+len(confirmed)
@@ -163,7 +166,7 @@ func (p *peers) killed(w writer, rounds int) (k kills, err error) {
 	if asked == 0 {
 		return k, nil
 	}
-	lost, err := p.lost(w, home, env, confirmed[max(0, asked-200):])
+	lost, err := p.lost(w, home, env, confirmed[max(0, asked-keptLook):])
 	k.gone += len(lost)
 	return k, err
 }
