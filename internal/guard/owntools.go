@@ -36,7 +36,7 @@ func (a *analysis) ownBinary(argv []word, st *state) bool {
 			if len(words) > 0 && words[0].text == "--" {
 				words, direct = words[1:], true
 			}
-		case argv[0].text == "npm" || slices.ContainsFunc(argvSubs, func(s string) bool { return s == sub }):
+		case argv[0].text == "npm" || slices.Contains(argvSubs, sub):
 			return false
 		default:
 			direct = true

@@ -92,11 +92,11 @@ func wide() byte {
 
 // disown takes out of the environment what the session's project put there.
 func (p *program) disown() {
-	wd, _ := os.Getwd() // where it is gone, the client names one
-	for i, dir := range [...]string{p.env.Get("CLAUDE_PROJECT_DIR"), p.env.Get("GEMINI_PROJECT_DIR"), wd} {
-		if dir == "" || i == 2 && (dir == p.env.Get("CLAUDE_PROJECT_DIR") || dir == p.env.Get("GEMINI_PROJECT_DIR")) {
-			continue
-		}
+	dirs := []string{p.env.Get("CLAUDE_PROJECT_DIR"), p.env.Get("GEMINI_PROJECT_DIR")}
+	if wd, _ := os.Getwd(); !slices.Contains(dirs, wd) { // where it is gone, the client names one
+		dirs = append(dirs, wd)
+	}
+	for _, dir := range dirs {
 		p.imposed = append(p.imposed, place.Disown(p.client, p.env.Vars, dir)...)
 	}
 	for _, i := range p.imposed {

@@ -31,19 +31,20 @@ type Imposed struct{ Name, File string }
 // that are none, set nothing, for the clients either.
 func ImposedBy(client string, vars map[string]string, dir, home string) []Imposed {
 	var out []Imposed
-	add := func(file string, sets func(data []byte, name string) bool) {
-		var data []byte
+	add := func(file string, of func(text string) (sets func(name string) bool)) {
+		var sets func(name string) bool
 		for name := range vars {
 			if !strings.HasPrefix(name, "REPRISE_") && !slices.Contains(imposable, name) {
 				continue
 			}
-			if data == nil {
-				var err error
-				if data, err = durable.ReadFile(file, maxImposing); err != nil || len(data) == 0 {
+			if sets == nil {
+				data, err := durable.ReadFile(file, maxImposing)
+				if err != nil || len(data) == 0 {
 					return
 				}
+				sets = of(string(data))
 			}
-			if sets(data, name) {
+			if sets(name) {
 				out = append(out, Imposed{name, file})
 			}
 		}
@@ -68,46 +69,59 @@ func ImposedBy(client string, vars map[string]string, dir, home string) []Impose
 	return out
 }
 
-// inSettings reports whether a variable's name is a key in Claude Code's settings. They are not
-// read as JSON: whoever starts at each call links no reader of it, and what stands there as a key
+// inSettings is whether a variable's name is a key in Claude Code's settings. They are not read
+// as JSON: whoever starts at each call links no reader of it, and what stands there as a key
 // anywhere is none of the user's.
-func inSettings(data []byte, name string) bool {
-	text := string(data)
-	for at := strings.Index(text, `\u`); at >= 0 && at+6 <= len(text); {
-		n, err := strconv.ParseUint(text[at+2:at+6], 16, 16)
-		next := at + 2
-		if err == nil && n >= 0x20 && n < 0x7f && n != '"' && n != '\\' { // a name may be written so
-			text = text[:at] + string(rune(n)) + text[at+6:]
-			next = at + 1
-		}
-		more := strings.Index(text[next:], `\u`)
-		if more < 0 {
-			break
-		}
-		at = next + more
-	}
-	for rest := text; ; {
-		i := strings.Index(rest, `"`+name+`"`)
-		if i < 0 {
-			return false
-		}
-		rest = rest[i+len(name)+2:]
-		if strings.HasPrefix(strings.TrimLeft(rest, " \t\r\n"), ":") {
-			return true
+func inSettings(text string) (sets func(name string) bool) {
+	text = unescaped(text)
+	return func(name string) bool {
+		for rest := text; ; {
+			i := strings.Index(rest, `"`+name+`"`)
+			if i < 0 {
+				return false
+			}
+			rest = rest[i+len(name)+2:]
+			if strings.HasPrefix(strings.TrimLeft(rest, " \t\r\n"), ":") {
+				return true
+			}
 		}
 	}
 }
 
-// inDotenv reports whether a file of NAME=VALUE lines sets a variable.
-func inDotenv(data []byte, name string) bool {
-	for line := range strings.Lines(string(data)) {
-		line = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(strings.TrimPrefix(line, "\ufeff")), "export "))
-		rest, ok := strings.CutPrefix(line, name)
-		if rest = strings.TrimSpace(rest); ok && rest != "" && (rest[0] == '=' || rest[0] == ':') {
-			return true
+// unescaped has the letters that JSON may write as \uXXXX written out, those that a name can
+// have. A repository makes the text: it is gone through once, however many there are.
+func unescaped(text string) string {
+	var b strings.Builder
+	for {
+		at := strings.Index(text, `\u`)
+		if at < 0 || at+6 > len(text) {
+			b.WriteString(text)
+			return b.String()
 		}
+		b.WriteString(text[:at])
+		n, err := strconv.ParseUint(text[at+2:at+6], 16, 16)
+		if err != nil || n < 0x20 || n >= 0x7f || n == '"' || n == '\\' {
+			b.WriteString(text[at : at+2])
+			text = text[at+2:]
+			continue
+		}
+		b.WriteByte(byte(n))
+		text = text[at+6:]
 	}
-	return false
+}
+
+// inDotenv is whether a file of NAME=VALUE lines sets a variable.
+func inDotenv(text string) (sets func(name string) bool) {
+	return func(name string) bool {
+		for line := range strings.Lines(text) {
+			line = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(strings.TrimPrefix(line, "\ufeff")), "export "))
+			rest, ok := strings.CutPrefix(line, name)
+			if rest = strings.TrimSpace(rest); ok && rest != "" && (rest[0] == '=' || rest[0] == ':') {
+				return true
+			}
+		}
+		return false
+	}
 }
 
 // Disown takes out of an environment what a repository put there; see [ImposedBy]. What a client

@@ -3,6 +3,7 @@ package place
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -67,6 +68,13 @@ func TestImposedBy(t *testing.T) {
 		own := map[string]string{"HOME": project, "REPRISE_HOME": "/evil"}
 		if got := Disown("claude", own, project); len(got) != 2 || len(own) != 0 {
 			t.Errorf("%v is taken out, %v left", got, own)
+		}
+	})
+	t.Run("a file full of escapes", func(t *testing.T) {
+		// Each letter written so: what a hook does with it does not grow with the square.
+		put(t, settings, `{"env":{"`+strings.Repeat(`\u0041`, 170_000)+`":"1","\u0052EPRISE_HOME":"x"}}`)
+		if got := ImposedBy("claude", vars, project, home); len(got) != 1 || got[0].Name != "REPRISE_HOME" {
+			t.Errorf("%v", got)
 		}
 	})
 	t.Run("no file", func(t *testing.T) {
