@@ -160,6 +160,8 @@ type Answer struct {
 	// filled when it was asked for and the answer is empty, so that a misspelt
 	// project shows.
 	Elsewhere []string `json:"elsewhere,omitempty"`
+
+	want map[string]float64 // the words that were asked for, with their weights: what a part of a text is chosen by
 }
 
 // Policy is what ranking is steered by: a value, so that a past recall can be

@@ -282,6 +282,7 @@ func (r *ranking) serve(picked []*scoredDoc, conflicts map[string][]string, out 
 			want[r.terms[t.at].text] = c.gain * t.weight
 		}
 	}
+	out.want = want
 	for _, d := range picked {
 		if most > 0 && len(out.Results) >= most {
 			out.Dropped[d.ID] = dropTopK

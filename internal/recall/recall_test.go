@@ -107,6 +107,32 @@ func TestSearchFindsSections(t *testing.T) {
 	}
 }
 
+// What is shown of a hit has the word that was asked for, wherever in a section of any
+// length it stands, as long as the answer has room for it.
+func TestHitShowsWhatWasFound(t *testing.T) {
+	for _, lines := range []int{2, 12, 16, 18, 20, 22, 30, 90} {
+		x, dir := newIndex(t)
+		var b strings.Builder
+		b.WriteString("# Board\n\n")
+		for i := range lines {
+			fmt.Fprintf(&b, "- markmemb%05dz\n", i)
+		}
+		write(t, dir, "blocks/reference-board.md", b.String())
+		for i := range lines {
+			word := fmt.Sprintf("markmemb%05dz", i)
+			for _, tokens := range []int{0, 60, 45} {
+				hits, err := x.Search(t.Context(), Query{Text: word, MaxTokens: tokens})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(hits) != 1 || !strings.Contains(hits[0].Snippet, word) {
+					t.Fatalf("%s on a board of %d lines, %d tokens: %+v", word, lines, tokens, hits)
+				}
+			}
+		}
+	}
+}
+
 func TestAnswerIsBounded(t *testing.T) {
 	x, dir := newIndex(t)
 	for i := range 60 {

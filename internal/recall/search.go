@@ -65,7 +65,7 @@ func (q Query) hits(a Answer) []Hit {
 		if room < 40 {
 			break
 		}
-		h.Snippet = snippet(r.Snippet, nil, room)
+		h.Snippet = snippet(r.Text, a.want, room) // not of r.Snippet: cut once more, it may lose what was found
 		out = append(out, h)
 		left -= cost + mdfile.Tokens(h.Snippet)
 	}
