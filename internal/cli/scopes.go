@@ -103,7 +103,7 @@ func (a *App) scopesFor(person bool) (*scopes.Scopes, error) {
 		Gates: scopes.Gates{
 			Off: set.Promote == "off", ProjectSessions: set.ProjectSessions, GlobalProjects: set.GlobalProjects, MinConfidence: float64(set.MinConfidence) / 100,
 		},
-		Retention: retention,
+		Retention: retention, Refused: session.Refused(home, a.Env),
 		Holders: func(ctx context.Context, project, id, text string) ([]string, error) {
 			// Committed first, so that what is said is how it is once the command has ended.
 			a.saveGlobal(ctx, project, savedAs(scopes.Change{Op: "forget", ID: id}))

@@ -222,12 +222,31 @@ func (paths Paths) moveDir(disk durable.Disk, from, to string) error {
 
 // takeIn makes room for the data where there is only what was recorded by the new name since
 // somebody changed it by hand: these logs go to the others, as those of another machine do.
+// The directory is put aside first, so that nothing can be recorded in it between a look
+// at what it has and its end.
 func (paths Paths) takeIn(disk durable.Disk, from, to string) error {
-	if info, err := os.Lstat(paths.ProjectDir(to)); err != nil || !info.IsDir() {
+	dir := paths.ProjectDir(to)
+	aside := filepath.Join(filepath.Dir(dir), ".taken-"+to)
+	if err := paths.takeLogs(disk, aside, from, to); err != nil { // of one that was killed
+		return err
+	}
+	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
 		return nil // nothing, or a link
 	}
-	logs, err := durable.ReadDir(paths.Events(to))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := disk.Rename(dir, aside); err != nil {
+		return err
+	}
+	return paths.takeLogs(disk, aside, from, to)
+}
+
+// takeLogs moves the logs of what was put aside to those of a project, and removes the rest.
+func (paths Paths) takeLogs(disk durable.Disk, aside, from, to string) error {
+	events := filepath.Join(aside, filepath.Base(paths.Events(to)))
+	logs, err := durable.ReadDir(events)
+	if errors.Is(err, fs.ErrNotExist) {
+		return disk.RemoveAll(aside)
+	}
+	if err != nil {
 		return err
 	}
 	if err := disk.MkdirAll(paths.Events(from), 0o700); err != nil {
@@ -245,11 +264,11 @@ func (paths Paths) takeIn(disk durable.Disk, from, to string) error {
 			}
 			target = filepath.Join(paths.Events(from), fmt.Sprintf("%s-%s-%d.jsonl", stem, to, n))
 		}
-		if err := disk.Rename(filepath.Join(paths.Events(to), e.Name()), target); err != nil {
+		if err := disk.Rename(filepath.Join(events, e.Name()), target); err != nil {
 			return err
 		}
 	}
-	return disk.RemoveAll(paths.ProjectDir(to))
+	return disk.RemoveAll(aside)
 }
 
 // RenameEdit is what becomes of a project's file by another name: the one before is an alias

@@ -72,6 +72,7 @@ var errKilled = errors.New("killed")
 func TestMoveKilledAtEachStep(t *testing.T) {
 	for step := 0; ; step++ {
 		w := newRenamed(t)
+		put(t, filepath.Join(w.paths.Events("bakery"), "2026-11.here.jsonl"), "{\"b\":1}\n")
 		n := 0
 		disk := durable.NewDisk(func(durable.Step) *durable.Fault {
 			if n++; n > step {
@@ -90,6 +91,9 @@ func TestMoveKilledAtEachStep(t *testing.T) {
 		}
 		if name, text := w.kept(t); name != "bakery" || text != "kept" {
 			t.Fatalf("step %d: %s, %q", step, name, text)
+		}
+		if logs, err := os.ReadDir(w.paths.Events("bakery")); err != nil || len(logs) != 2 {
+			t.Fatalf("step %d: %v, %v", step, logs, err)
 		}
 		if got := w.paths.NamesOf("bakery"); strings.Join(got, " ") != "shop bakery" {
 			t.Errorf("step %d: %q", step, got)

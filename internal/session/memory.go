@@ -50,6 +50,7 @@ type Options struct {
 type Memory struct {
 	o         Options
 	projects  []string // that there were when it was opened
+	refused   func(command string) string
 	Index     *recall.Index
 	Organizer *learn.Organizer
 }
@@ -58,7 +59,7 @@ type Memory struct {
 func Open(o Options) *Memory {
 	home := o.Home
 	projects, names := projectsOf(home)
-	m := &Memory{o: o, projects: projects}
+	m := &Memory{o: o, projects: projects, refused: Refused(home, o.Env)}
 	x := recall.Options{IndexFile: IndexFile(home), MemoryDir: home.MemoryDir(), Now: o.Env.Now, Facts: fact.FindUnder}
 	x.Skip = func(name string, data []byte) bool { return memory.IsSeed(name, string(data)) }
 	x.Sources = append(x.Sources, recall.Source{Entries: entryFiles(home, "")})
@@ -191,7 +192,7 @@ func (m *Memory) Brief() brief.Options {
 	return brief.Options{
 		Budgets: brief.Budgets{Start: set.SessionStartTokens, Prompt: set.PromptTokens, Failure: set.FailureTokens, Core: set.CoreTokens, Index: set.IndexTokens, State: set.StateTokens},
 		Core:    curated("core.md"), Index: curated("index.md"), State: m.stateLines,
-		Recall: m.Index.Recall, Top: m.Index.Top, KnownFix: m.knownFix, Now: m.o.Env.Now,
+		Recall: m.allowed(m.Index.Recall), Top: m.allowed(m.Index.Top), KnownFix: m.knownFix, Now: m.o.Env.Now,
 	}
 }
 
@@ -226,7 +227,7 @@ func (m *Memory) knownFix(ctx context.Context, r recall.Reader, failed event.Too
 	if err != nil {
 		return recall.Answer{}, err
 	}
-	return recall.Answer{Results: append(known.Fixes, known.Avoid...)}, nil
+	return recall.Answer{Results: append(m.withoutRefused(known.Fixes), known.Avoid...)}, nil
 }
 
 // Answers are what the settings say of questions; auto is on, context or off.

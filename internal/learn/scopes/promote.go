@@ -171,9 +171,23 @@ func (s *Scopes) candidate(d recall.Doc) (candidate, bool) {
 	case data.Kind == learn.KindPattern && d.Confidence < g.MinConfidence:
 		c.held = fmt.Sprintf("its confidence is %.2f, and %.2f is asked for", d.Confidence, g.MinConfidence)
 	default:
-		c.held = cmp.Or(s.unfit(text), s.unfit(data.Line)) // what was left out of the line speaks of who wrote it
+		c.held = cmp.Or(s.refused(data.Fix), s.unfit(text), s.unfit(data.Line)) // what was left out of the line speaks of who wrote it
 	}
 	return c, true
+}
+
+// refused says that the guard refuses what helped: it worked once, where the guard was set
+// otherwise or was not there.
+func (s *Scopes) refused(fix *learn.Fix) string {
+	if fix == nil || s.o.Refused == nil {
+		return ""
+	}
+	for _, c := range fix.Commands {
+		if why := s.o.Refused(c); why != "" {
+			return fmt.Sprintf("the guard refuses what helped, %s: %s", inTicks(c, 80), sign.Clip(why, 120))
+		}
+	}
+	return ""
 }
 
 // stated is our own sentence about a pattern. Of the failure it has the

@@ -81,6 +81,9 @@ type Options struct {
 	Identify  Identify
 	Gates     Gates
 	Retention Retention
+	// Refused says why the guard refuses a command, "" = it does not: what helped by one is
+	// not promoted. nil = nothing is.
+	Refused func(command string) string
 	// Holders says what of a project's state still holds the text of an item that was
 	// taken out (id) in its history, one line each; nil = there is none.
 	Holders func(ctx context.Context, project, id, text string) ([]string, error)
