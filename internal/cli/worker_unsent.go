@@ -22,7 +22,7 @@ const sendEvery = 30 * time.Second
 
 // serversFail reports whether an error is the servers', so that the same may be taken later.
 func serversFail(err error) bool {
-	return errors.Is(err, fleet.ErrUnreachable) || errors.Is(err, fleet.ErrRefused) || errors.Is(err, fleet.ErrSetup) || errors.Is(err, context.DeadlineExceeded)
+	return errors.Is(err, fleet.ErrUnreachable) || errors.Is(err, fleet.ErrRefused) || errors.Is(err, fleet.ErrSetup) || errors.Is(err, fleet.ErrFull) || errors.Is(err, context.DeadlineExceeded)
 }
 
 func (l *telling) unsent() string { return filepath.Join(l.dir, "unsent") }

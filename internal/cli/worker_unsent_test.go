@@ -52,7 +52,7 @@ func TestFilesAreSentLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	why := l.relay.PutFile(t.Context(), r.ID, "summary.md", place)
-	if !serversFail(why) || !bytes.Contains(fmt.Append(nil, why), []byte("their store has no room")) {
+	if !serversFail(why) || !bytes.Contains(fmt.Append(nil, why), []byte("servers have no room")) {
 		t.Fatalf("a store of 8 MB takes it, or says %v", why)
 	}
 	if err := l.keepUnsent(r.ID, "artifacts/summary.md", place, why); err != nil {

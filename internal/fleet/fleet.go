@@ -37,6 +37,8 @@ var (
 	ErrRefused = errors.New("the fleet's servers refuse this machine")
 	// ErrSetup: the settings, or the servers', are not such that it could work.
 	ErrSetup = errors.New("the fleet is not set up")
+	// ErrFull: the servers' store, or what this account may have of it, has no room.
+	ErrFull = errors.New("the fleet's servers have no room")
 )
 
 // How long things may take.
@@ -240,7 +242,8 @@ func private(setting, file string) error {
 }
 
 // hasJWT refuses a file of credentials without a user's JWT: the client would send what is
-// there in its place, and all that the servers say of it is that they let nobody in.
+// there in its place, and all that the servers say of it is that they let nobody in. Without its
+// seed the client's error names no setting.
 func hasJWT(file string) error {
 	data, err := durable.Read(file)
 	if err != nil {
@@ -248,6 +251,9 @@ func hasJWT(file string) error {
 	}
 	switch {
 	case bytes.Contains(data, []byte("eyJ")): // as each begins
+		if !bytes.HasPrefix(data, []byte("SU")) && !bytes.Contains(data, []byte("\nSU")) {
+			return fmt.Errorf("%w: fleet.credentials: %s holds a user's JWT, and no seed (it begins with SU): both are in what `nsc generate creds` makes", ErrSetup, file)
+		}
 		return nil
 	case bytes.HasPrefix(bytes.TrimSpace(data), []byte("SU")):
 		return fmt.Errorf("%w: fleet.credentials: %s holds the seed of an NKey alone: fleet.nkey is the setting for that", ErrSetup, file)
@@ -398,7 +404,7 @@ const (
 func (c *Conn) Explain(doing string, err error) error {
 	var api *jetstream.APIError
 	switch {
-	case err == nil, errors.Is(err, ErrUnreachable), errors.Is(err, ErrRefused), errors.Is(err, ErrSetup), errors.Is(err, context.Canceled):
+	case err == nil, errors.Is(err, ErrUnreachable), errors.Is(err, ErrRefused), errors.Is(err, ErrSetup), errors.Is(err, ErrFull), errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked), errors.Is(err, nats.ErrAccountAuthExpired), errors.Is(err, nats.ErrNkeysNotSupported),
 		strings.Contains(strings.ToLower(err.Error()), "authentication"):
@@ -421,13 +427,16 @@ func (c *Conn) Explain(doing string, err error) error {
 	case errors.As(err, &api) && api.ErrorCode == noCluster:
 		return fmt.Errorf("%w: %s: fleet.replicas is %d, and there is one server alone: %w", ErrSetup, doing, c.Replicas(), err)
 	case Full(err):
-		return fmt.Errorf("%w: %s: %s: their store has no room (%w); give it more (max_file_store of jetstream, or the account's limit), or remove streams that nobody needs", ErrSetup, doing, c.opt.Servers, err)
+		return fmt.Errorf("%w: %s: %s: %w; give their store more (max_file_store of jetstream, or the account's limit), or remove streams that nobody needs", ErrFull, doing, c.opt.Servers, err)
 	case Away(err):
 		if err := c.Refused(doing); err != nil {
 			return err
 		}
 		if c.noJetStream(err) {
 			return fmt.Errorf("%w: %s: %s: the server is there, and has no JetStream; nor does another answer: start it with -js", ErrUnreachable, doing, c.opt.Servers)
+		}
+		if errors.Is(err, nats.ErrNoResponders) && c.NC != nil && c.NC.IsConnected() {
+			return fmt.Errorf("%w: %s: %s: the server is there, and its JetStream does not answer: it is off for this account (`nsc edit account --js-disk-storage`, or jetstream of the account in the server's configuration), or no leader is chosen (%w)", ErrUnreachable, doing, c.opt.Servers, err)
 		}
 		if errors.Is(err, nats.ErrReconnectBufExceeded) { // nothing is kept to be sent later
 			return fmt.Errorf("%w: %s: %s: the connection is lost, and is tried again", ErrUnreachable, doing, c.opt.Servers)

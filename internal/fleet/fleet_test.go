@@ -74,6 +74,7 @@ func TestConnectErrors(t *testing.T) {
 		"no file":             {gone, config.Fleet{Credentials: filepath.Join(t.TempDir(), "no")}, fleet.ErrSetup, "fleet.credentials"},
 		"a seed alone":        {gone, config.Fleet{Credentials: secret(t, "u.creds", seed)}, fleet.ErrSetup, "fleet.nkey"},
 		"no JWT":              {gone, config.Fleet{Credentials: secret(t, "u.creds", []byte("nothing"))}, fleet.ErrSetup, "nsc"},
+		"a JWT alone":         {gone, config.Fleet{Credentials: secret(t, "u.creds", []byte("-----BEGIN NATS USER JWT-----\neyJ0\n------END NATS USER JWT------\n"))}, fleet.ErrSetup, "fleet.credentials"},
 		"not encrypted":       {plain, config.Fleet{}, fleet.ErrSetup, "nats:// in `queue`"},
 		"no seed":             {gone, config.Fleet{NKey: secret(t, "u.nk", []byte("nothing"))}, fleet.ErrSetup, "fleet.nkey"},
 		"no certificate":      {gone, config.Fleet{CA: secret(t, "ca.pem", []byte("nothing"))}, fleet.ErrSetup, "fleet.ca"},

@@ -39,11 +39,17 @@ func (r *Relay) files(ctx context.Context, make bool) (jetstream.ObjectStore, er
 		return get()
 	}
 	return fleet.GetOrMake(get, func() (jetstream.ObjectStore, error) {
-		return asLarge(maxFiles, minFiles, func(most int64) (jetstream.ObjectStore, error) {
-			return r.conn.JS.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{
-				Bucket: r.names.Files, Description: "files that came of runs of reprise", TTL: KeepFor, MaxBytes: most, Replicas: r.conn.Replicas(),
+		for {
+			_, most := r.shares(ctx)
+			s, err := asLarge(most, minFiles, func(most int64) (jetstream.ObjectStore, error) {
+				return r.conn.JS.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{
+					Bucket: r.names.Files, Description: "files that came of runs of reprise", TTL: KeepFor, MaxBytes: most, Replicas: r.conn.Replicas(),
+				})
 			})
-		})
+			if !fleet.Full(err) || !r.makeRoom(ctx) {
+				return s, err
+			}
+		}
 	})
 }
 

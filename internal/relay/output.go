@@ -42,7 +42,8 @@ func (r *Relay) stream(ctx context.Context) (jetstream.Stream, error) {
 	return fleet.GetOrMake(func() (jetstream.Stream, error) {
 		return r.conn.JS.Stream(ctx, r.names.Output)
 	}, func() (jetstream.Stream, error) {
-		return asLarge(maxAllBytes, minAllBytes, func(most int64) (jetstream.Stream, error) {
+		most, _ := r.shares(ctx)
+		return asLarge(most, minAllBytes, func(most int64) (jetstream.Stream, error) {
 			return r.conn.JS.CreateStream(ctx, jetstream.StreamConfig{
 				Name: r.names.Output, Description: "what runs of reprise say", Subjects: []string{r.names.OutputSubject("*")},
 				MaxBytes: most, MaxAge: maxAge, MaxMsgsPerSubject: maxRunChunks, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
@@ -50,19 +51,6 @@ func (r *Relay) stream(ctx context.Context) (jetstream.Stream, error) {
 			})
 		})
 	})
-}
-
-// asLarge makes something that may grow to most bytes, or to half of that, and so on down to
-// least, where the servers have no room for more. They set aside what a stream may
-// grow to, so a bound that is larger than what is free is refused.
-func asLarge[T any](most, least int64, make func(most int64) (T, error)) (T, error) {
-	for {
-		t, err := make(most)
-		if !fleet.Full(err) || most <= least {
-			return t, err
-		}
-		most = max(most/2, least)
-	}
 }
 
 // Mirror copies what a run says to the servers until it has ended, and then what end says of

@@ -69,10 +69,38 @@ type Worker struct {
 	// that it begins and ends nothing, and what is told of it is from before.
 	Unsaved []Unsaved `json:"unsaved,omitempty"`
 
+	// At is what the worker's clock said when it told this; zero where it did not say it, as
+	// of older programs.
+	At time.Time `json:"at,omitzero"`
+
 	// Heard is when the servers were told, and Quiet that this is too long ago.
 	Heard time.Time `json:"heard"`
 	Quiet bool      `json:"quiet,omitempty"`
+	// ClockOff is by how many seconds the worker's clock is ahead of the servers', 0 where that
+	// is little or not known.
+	ClockOff float64 `json:"clock_off_seconds,omitempty"`
+	// Asked is what the servers' clock said when they were asked for this.
+	Asked time.Time `json:"-"`
 }
+
+// ClockApart is by how much a clock may differ from the servers' before that is said: what is
+// told is under way for a while, and nothing but times that people read depends on it.
+const ClockApart = 30 * time.Second
+
+// Ahead is by how much a machine's clock is ahead of the servers', by a time that it told and
+// the one at which the servers were told; 0 where that is little.
+func Ahead(told, heard time.Time) time.Duration {
+	if told.IsZero() || heard.IsZero() {
+		return 0
+	}
+	if off := told.Sub(heard); off.Abs() >= ClockApart {
+		return off
+	}
+	return 0
+}
+
+// Off is by how much the worker's clock is ahead of the servers'.
+func (w *Worker) Off() time.Duration { return Ahead(w.At, w.Heard) }
 
 // Unsaved is why the loop of a project cannot write down how it stands.
 type Unsaved struct {
@@ -94,6 +122,7 @@ func (w *Worker) UnsavedOf(project string) string {
 type Doing struct {
 	Project   string    `json:"project"`
 	Item      string    `json:"item"`
+	Fence     int64     `json:"fence,omitempty"` // number of its claim; 0 where that was not told, as by older programs
 	Step      string    `json:"step"`
 	Run       string    `json:"run,omitempty"`
 	Client    string    `json:"client,omitempty"` // that the run is of
@@ -185,7 +214,8 @@ func Workers(ctx context.Context, conn *fleet.Conn) ([]Worker, error) {
 			w = Worker{} // of a newer program: that it is there is known
 		}
 		w.Name, w.Heard = strings.TrimPrefix(e.Key(), "w."), e.Created().UTC()
-		w.Quiet = now.Sub(w.Heard) > QuietAfter
+		w.Quiet, w.Asked = now.Sub(w.Heard) > QuietAfter, now
+		w.ClockOff = w.Off().Round(time.Second).Seconds()
 		out = append(out, w)
 	})
 	slices.SortFunc(out, func(a, b Worker) int { return cmp.Compare(a.Name, b.Name) })
@@ -293,13 +323,13 @@ func (r *Relay) Taken(ctx context.Context, worker, name string, patience time.Du
 	if err != nil {
 		return false, err
 	}
-	waiting, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	w, err := kv.Watch(waiting, r.key("r", worker)+"."+name, jetstream.MetaOnly())
+	w, err := kv.Watch(ctx, r.key("r", worker)+"."+name, jetstream.MetaOnly())
 	if err != nil {
 		return false, r.conn.Explain("hear whether the worker "+worker+" has it", err)
 	}
 	defer func() { _ = w.Stop() }()
+	waiting, cancel := context.WithTimeout(ctx, patience) // for the worker: the servers have their own time
+	defer cancel()
 	there := false
 	for {
 		select {
