@@ -187,10 +187,7 @@ func (r *record) ofTool(d *event.ToolData, kept func(string, int) string) {
 	if r.typ != event.ToolFailed {
 		return
 	}
-	said := d.Error
-	if d.Output != "" && !strings.Contains(said, d.Output) {
-		said = strings.TrimSpace(said + "\n" + d.Output)
-	}
+	said := saidOf(d)
 	if r.refused = refusedCall(said); r.refused {
 		return
 	}
@@ -227,6 +224,17 @@ func foundNothing(r *record, said string) bool {
 	}
 	return sign.Plain(said) || program == "diff"
 }
+
+// saidOf is what a failed call has told.
+func saidOf(d *event.ToolData) string {
+	if d.Output != "" && !strings.Contains(d.Error, d.Output) {
+		return strings.TrimSpace(d.Error + "\n" + d.Output)
+	}
+	return d.Error
+}
+
+// Refused reports that a call which failed did not happen at all.
+func Refused(d *event.ToolData) bool { return refusedCall(saidOf(d)) }
 
 // refusedCall reports that a call did not happen: somebody or something kept it
 // from happening. That is a decision and no failure of the call.

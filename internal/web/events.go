@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"net/http"
 	"net/url"
@@ -63,6 +64,17 @@ func (t *tail) look(dir string, fn func(*tail)) error {
 	}
 	fn(t)
 	return nil
+}
+
+// each are the events that are kept, by time.
+func (t *tail) each() iter.Seq[*event.Event] {
+	return func(yield func(*event.Event) bool) {
+		for i := range t.events {
+			if !yield(&t.events[i].Event) {
+				return
+			}
+		}
+	}
 }
 
 func (t *tail) read(dir string) error {

@@ -16,12 +16,18 @@ import (
 )
 
 // logging is a house with a log of its project.
-func logging(t testing.TB) (*house, func(...event.Event), string) {
+func logging(t testing.TB) (*house, func(...event.Event), string) { return loggingWith(t, nil) }
+
+// loggingWith is logging with more of what the dashboard is made of.
+func loggingWith(t testing.TB, change func(*Deps)) (*house, func(...event.Event), string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "events")
 	log := event.Open(dir, "host", testNow)
 	h := open(t, func(d *Deps) {
 		d.Events = &Log{Dir: dir, What: func(e event.Event) string { return string(e.Data) }}
+		if change != nil {
+			change(d)
+		}
 	})
 	return h, func(events ...event.Event) {
 		t.Helper()

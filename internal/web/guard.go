@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"reprise/internal/event"
+	"reprise/internal/web/decided"
 )
 
 // decisionsShown is how many of the guard's decisions a page lists.
@@ -64,31 +64,8 @@ type guardPage struct {
 }
 
 type decisionRow struct {
-	event.Event
-	What, Verdict, By, Rule, Reason, Class string
-}
-
-// decisionOf is a decision as its event has it.
-func decisionOf(e event.Event) decisionRow {
-	d := decisionRow{Event: e}
-	var data struct {
-		Verdict string `json:"verdict"`
-		By      string `json:"by"`
-		Rule    string `json:"rule"`
-		Reason  string `json:"reason"`
-	}
-	if json.Unmarshal(e.Data, &data) == nil {
-		d.Verdict, d.By, d.Rule, d.Reason = data.Verdict, data.By, data.Rule, data.Reason
-	}
-	switch d.Verdict {
-	case "allow":
-		d.Class = "good"
-	case "deny":
-		d.Class = "bad"
-	default:
-		d.Class = "warn"
-	}
-	return d
+	decided.Call
+	What string
 }
 
 type outcomeCount struct {
@@ -105,16 +82,10 @@ func (s *Server) guardShow(w http.ResponseWriter, r *http.Request) {
 	if s.deps.Events != nil {
 		err = s.tail.look(s.deps.Events.Dir, func(t *tail) {
 			counts := map[string]int{}
-			for i := len(t.events) - 1; i >= 0; i-- {
-				e := &t.events[i].Event
-				if e.Type != event.PermissionDecided {
-					continue
-				}
-				d := decisionOf(*e)
-				counts[d.Verdict]++
-				if len(p.Decisions) < decisionsShown {
-					d.What = strings.TrimPrefix(s.deps.Events.What(*e), d.Verdict+" ") // which has its own column
-					p.Decisions = append(p.Decisions, d)
+			for _, call := range slices.Backward(decided.Calls(t.each())) {
+				counts[call.Verdict]++
+				if len(p.Decisions) < decisionsShown { // the verdict has its own column
+					p.Decisions = append(p.Decisions, decisionRow{call, strings.TrimPrefix(s.deps.Events.What(call.Event), call.Verdict+" ")})
 				}
 			}
 			for outcome, n := range counts {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"reprise/internal/event"
 )
 
 func TestGuardIsAnswered(t *testing.T) {
@@ -116,5 +118,26 @@ func TestProposedRulesAreTakenOver(t *testing.T) {
 	}
 	if code, to := h.send("/guard/rules", url.Values{"rule": {"make lint"}}); code != http.StatusSeeOther || !strings.Contains(to, "done=allowed") || strings.Join(allowed, ",") != "make lint" {
 		t.Errorf("%d %s, allowed %q", code, to, allowed)
+	}
+}
+
+// The figures above the list are of calls, too, while the log has all that was said.
+func TestDecisionsAreCountedByCall(t *testing.T) {
+	h, add, _ := loggingWith(t, func(d *Deps) {
+		d.Guard = &Guard{Mode: "enforce", Dir: t.TempDir(), Waiting: func() ([]Waiting, error) { return nil, nil }}
+	})
+	what := data(map[string]any{"name": "Bash", "verdict": "ask", "by": "guard", "reason": hostile, "commands": []string{"./check.sh"}})
+	for _, use := range []string{"u1", "u2"} {
+		add(event.Event{Type: event.PermissionDecided, Client: "claude", Session: "s", Evidence: []string{"tool:" + use}, Data: what},
+			event.Event{Type: event.PermissionDecided, Client: "claude", Session: "s", Data: what},
+			event.Event{Type: event.ToolSucceeded, Client: "claude", Session: "s", Outcome: "success", Evidence: []string{"tool:" + use}, Data: data(map[string]any{"name": "Bash"})})
+	}
+	body := h.page("/guard")
+	checkHarmless(t, "/guard", body)
+	if !strings.Contains(body, "<li>ask <b>2</b></li>") || strings.Count(body, "you let it run") != 2 || strings.Count(body, `<span class="tag warn">ask</span>`) != 2 {
+		t.Errorf("two calls that were asked about:\n%s", body[strings.Index(body, `id="decided"`):])
+	}
+	if body := h.page("/events?type=permission.decided"); strings.Count(body, ">permission.decided</a>") != 4 {
+		t.Error("the log does not have all that was said")
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"reprise/internal/mdfile"
 	"reprise/internal/memory"
 	"reprise/internal/staterepo"
+	"reprise/internal/web/timeline"
 	"reprise/internal/web/watch"
 )
 
@@ -150,7 +151,7 @@ type statePage struct {
 	Open     []entryRow
 	Taken    []entryRow
 	Entries  []entryRow
-	Graph    graph
+	Graph    timeline.Graph
 	Total    int
 	Kept     int
 	Agents   []string
@@ -161,13 +162,6 @@ type statePage struct {
 	Older    string
 	Left     int
 	ShowOver bool
-}
-
-func whose(e staterepo.LogEntry) string {
-	if e.Branch == staterepo.GlobalBranch {
-		return ""
-	}
-	return strings.TrimPrefix(e.Branch, "agent-")
 }
 
 func statusTone(status string) string {
@@ -193,7 +187,7 @@ func entryRows(list, all []staterepo.Handoff, left map[string]string) []entryRow
 	}
 	var out []entryRow
 	for _, e := range list {
-		row := entryRow{Handoff: e, Who: whose(e.LogEntry), Title: e.Title(), Mine: left[e.ID]}
+		row := entryRow{Handoff: e, Who: timeline.Whose(e.LogEntry), Title: e.Title(), Mine: left[e.ID]}
 		switch {
 		case e.AcceptedBy != "":
 			row.How, row.Class = "taken by "+e.AcceptedBy, "good"
@@ -253,7 +247,7 @@ func (s *Server) stateShow(w http.ResponseWriter, r *http.Request) {
 				taken = append(taken, e)
 			}
 		}
-		if (p.Agent == "" || e.Agent == p.Agent || whose(e.LogEntry) == p.Agent) && (p.Type == "" || e.Type == p.Type) {
+		if (p.Agent == "" || e.Agent == p.Agent || timeline.Whose(e.LogEntry) == p.Agent) && (p.Type == "" || e.Type == p.Type) {
 			kept = append(kept, e)
 		}
 	}
@@ -261,7 +255,7 @@ func (s *Server) stateShow(w http.ResponseWriter, r *http.Request) {
 	p.Total, p.Kept = len(log), len(kept)
 	from := max(0, min(number(r, "from"), len(kept)))
 	page := kept[from:min(len(kept), from+entriesPerPage)]
-	p.Entries, p.Graph = entryRows(page, log, left), graphOf(page)
+	p.Entries, p.Graph = entryRows(page, log, left), timeline.Of(page)
 	link := func(from int) string {
 		v := url.Values{}
 		for name, value := range map[string]string{"agent": p.Agent, "type": p.Type} {
@@ -461,109 +455,4 @@ func (s *Server) stateFail(w http.ResponseWriter, r *http.Request, err error) {
 	default:
 		s.fail(w, r, http.StatusInternalServerError, err)
 	}
-}
-
-// The graph beside the timeline, in the stylesheet's pixels: each entry is as high as a
-// row of the list.
-const (
-	graphRow  = 56
-	graphLane = 16
-	graphDot  = 5
-	mostLanes = 8
-)
-
-// graph is the lines that join the entries of a timeline, from the newest at the top.
-type graph struct {
-	W, H  int
-	Lines []graphLine
-	Dots  []graphPoint
-	Lanes []graphName
-}
-
-type graphLine struct {
-	D     string // path
-	Class string
-}
-
-type graphPoint struct {
-	X, Y, R int
-	Class   string
-}
-
-type graphName struct {
-	Class, Name string
-}
-
-// graphOf draws entries, the newest first: a lane for each agent, a line along it, and
-// lines across to what an entry goes on from or needs. What lies on an older page is
-// shown by a line that leaves at the bottom.
-func graphOf(list []staterepo.Handoff) graph {
-	var g graph
-	if len(list) == 0 {
-		return g
-	}
-	lanes, first, last := map[string]int{}, map[int]int{}, map[int]int{} // by agent; the rows of a lane
-	row := map[string]int{}
-	lane := func(e staterepo.Handoff) int {
-		who := whose(e.LogEntry)
-		n, ok := lanes[who]
-		if !ok {
-			if n = len(lanes); n >= mostLanes {
-				return mostLanes - 1
-			}
-			lanes[who] = n
-			name := who
-			if name == "" {
-				name = "shared"
-			}
-			g.Lanes = append(g.Lanes, graphName{fmt.Sprintf("lane%d", n), name})
-		}
-		return n
-	}
-	x := func(lane int) int { return graphLane/2 + lane*graphLane }
-	y := func(row int) int { return graphRow/2 + row*graphRow }
-	for i, e := range list {
-		row[e.ID] = i
-		n := lane(e)
-		if _, ok := first[n]; !ok {
-			first[n] = i
-		}
-		last[n] = i
-		g.Dots = append(g.Dots, graphPoint{x(n), y(i), graphDot, fmt.Sprintf("lane%d", n)})
-	}
-	g.W, g.H = graphLane*max(1, min(len(lanes), mostLanes)), graphRow*len(list)
-	for n, from := range first {
-		if to := last[n]; to > from {
-			g.Lines = append(g.Lines, graphLine{fmt.Sprintf("M%d %dV%d", x(n), y(from), y(to)), fmt.Sprintf("lane%d", n)})
-		}
-	}
-	slices.SortFunc(g.Lines, func(a, b graphLine) int { return cmp.Compare(a.Class, b.Class) })
-	for i, e := range list {
-		own := lane(e)
-		join := func(id, class string) {
-			j, here := row[id]
-			if !here || j <= i {
-				return
-			}
-			other := lane(list[j])
-			if other == own && class == "" {
-				return // along the lane already
-			}
-			middle := (y(i) + y(j)) / 2
-			if other == own {
-				side := x(own) + graphLane*2/3
-				g.Lines = append(g.Lines, graphLine{fmt.Sprintf("M%d %dC%d %d %d %d %d %d", x(own), y(i), side, middle, side, middle, x(own), y(j)), class})
-				return
-			}
-			g.Lines = append(g.Lines, graphLine{fmt.Sprintf("M%d %dC%d %d %d %d %d %d", x(own), y(i), x(own), middle, x(other), middle, x(other), y(j)), strings.TrimSpace(fmt.Sprintf("lane%d %s", own, class))})
-		}
-		join(e.Parent, "")
-		for _, id := range e.DependsOn {
-			join(id, "needs")
-		}
-		if e.Supersedes != "" {
-			join(e.Supersedes, "needs")
-		}
-	}
-	return g
 }
