@@ -243,8 +243,9 @@ func ownSkill(in input) bool {
 // before, byte for byte, and what was made is gone. A file that cannot be changed
 // keeps none of the others: the errors are given together.
 func (s Setup) RemoveAll(ctx context.Context, a All) ([]Change, error) {
+	s.left = new([]string)
 	changes, err := s.removeAll(ctx, a)
-	sweepLeft(changes)
+	err = errors.Join(err, s.changer(a.target(), a.DryRun).sweepLeft(ctx))
 	return changes, told(err, changed(a.DryRun, changes))
 }
 

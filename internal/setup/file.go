@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,10 +33,6 @@ type Change struct {
 	Backup   string   `json:"backup,omitempty"` // copy of what was there
 	Diff     string   `json:"diff,omitempty"`   // unified
 	Warnings []string `json:"warnings,omitempty"`
-
-	// left are directories that were made for the file and hold something else yet, the
-	// outermost first.
-	left []string
 }
 
 var bom = []byte("\ufeff")
@@ -61,9 +58,14 @@ type changer struct {
 	// always has the note told of who uses a file even where the file is as it
 	// should be: several clients read one skill.
 	always bool
+	disk   durable.Disk
+	// left gets the files whose directories hold something else yet; nil where nothing is
+	// taken out.
+	left *[]string
 }
 
-// note is what is remembered of an edit, so that it can be undone exactly.
+// note is what is remembered of an edit, so that it can be undone exactly, also where whoever
+// made it was killed in the middle: it is written before anything else is.
 type note struct {
 	V       int             `json:"v"`
 	File    string          `json:"file"`
@@ -76,6 +78,12 @@ type note struct {
 	// first: an exact undo takes them along.
 	Backups []string `json:"backups,omitempty"`
 	Dirs    []string `json:"dirs,omitempty"`
+	// From is the text that the last edit began with, as [state] has it, and Was the note
+	// before it: where the file is still so, that edit was never made.
+	From string `json:"from,omitempty"`
+	Was  *note  `json:"was,omitempty"`
+	// Gone says that the last edit took out what was there last.
+	Gone bool `json:"gone,omitempty"`
 }
 
 // made is one entry that was added.
@@ -84,6 +92,14 @@ type made struct {
 }
 
 func sum(data []byte) string { return fmt.Sprintf("%x", sha256.Sum256(data)) }
+
+// state stands for what a file holds; a file that is not there is another than an empty one.
+func state(text []byte, exists bool) string {
+	if !exists {
+		return "none"
+	}
+	return sum(text)
+}
 
 func (c changer) noteFile(real string) string {
 	return filepath.Join(c.notes, sum([]byte(real))[:24]+".json")
@@ -109,8 +125,8 @@ func (c changer) readNote(real string) (*note, error) {
 }
 
 func (c changer) writeNote(real string, n *note) error {
-	if len(n.Entries) == 0 {
-		err := durable.Remove(c.noteFile(real))
+	if len(n.Entries) == 0 && len(n.Dirs) == 0 {
+		err := c.disk.Remove(c.noteFile(real))
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
@@ -120,7 +136,45 @@ func (c changer) writeNote(real string, n *note) error {
 	if err != nil {
 		return fmt.Errorf("note change of %s: %w", real, err)
 	}
-	return durable.WriteFile(c.noteFile(real), append(data, '\n'), 0o600)
+	return c.disk.WriteFile(c.noteFile(real), append(data, '\n'), 0o600)
+}
+
+// settle is the note as it is true of the file. Whoever was killed in the middle of an edit
+// left one that was not made, or an undo whose traces are still there: they go now, but for a
+// dry run.
+func (c changer) settle(real string, n *note, at string) (*note, error) {
+	next := &note{V: 1, File: real, Entries: map[string]made{}}
+	var backups, dirs []string
+	switch {
+	case len(n.Entries) == 0 || at == n.After && !n.Gone:
+		return n, nil
+	case at == n.After: // others have changed the file since, and have its copies
+	case n.From != "" && at == n.From:
+		if n.Was != nil {
+			next = n.Was
+		}
+		backups = without(n.Backups, next.Backups)
+		dirs = without(n.Dirs, next.Dirs)
+	case n.Created && at == state(nil, false), !n.Created && n.Before != "" && at == n.Before:
+		backups, dirs = n.Backups, n.Dirs
+	default:
+		return n, nil
+	}
+	if c.dry {
+		return next, nil
+	}
+	for _, b := range backups {
+		if err := c.dropBackup(real, b); err != nil {
+			return nil, err
+		}
+	}
+	next.Dirs = append(next.Dirs, c.swept(dirs)...)
+	return next, c.writeNote(real, next)
+}
+
+// without are the names in list that are not in other.
+func without(list, other []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(other, s) })
 }
 
 // apply runs e on file. tell gets the note, before it is written, to say what
@@ -135,14 +189,16 @@ func (c changer) apply(ctx context.Context, file string, perm fs.FileMode, e edi
 		ch.Real = real
 	}
 	if !c.dry {
-		if err := durable.MkdirAll(c.notes, 0o700); err != nil {
-			return ch, fmt.Errorf("change %s: %w", file, err)
-		}
-		unlock, err := durable.Lock(ctx, filepath.Join(c.notes, "lock")) // one for all: it stays
+		unlock, err := c.lock(ctx)
 		if err != nil {
 			return ch, fmt.Errorf("change %s: %w", file, err)
 		}
 		defer unlock()
+		for _, name := range []string{c.noteFile(real), real} { // of who was killed writing it
+			if err := c.disk.RemoveTemps(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return ch, fmt.Errorf("change %s: %w", file, err)
+			}
+		}
 	}
 	// A client writes its settings whenever it likes and knows nothing of our
 	// lock: what was read must still be there when it is replaced.
@@ -155,6 +211,14 @@ func (c changer) apply(ctx context.Context, file string, perm fs.FileMode, e edi
 	return ch, fmt.Errorf("change %s: another program keeps writing it; close the client and try again", file)
 }
 
+// lock takes the lock under which files are changed: one for all, which stays.
+func (c changer) lock(ctx context.Context) (unlock func() error, err error) {
+	if err := c.disk.MkdirAll(c.notes, 0o700); err != nil {
+		return nil, err
+	}
+	return durable.Lock(ctx, filepath.Join(c.notes, "lock"))
+}
+
 func (c changer) once(ch *Change, real string, perm fs.FileMode, e edit, tell func(*note)) (again bool, err error) {
 	raw, exists, err := readSettings(real)
 	if err != nil {
@@ -163,6 +227,9 @@ func (c changer) once(ch *Change, real string, perm fs.FileMode, e edit, tell fu
 	n, err := c.readNote(real)
 	if err != nil {
 		return false, err
+	}
+	if n, err = c.settle(real, n, state(raw, exists)); err != nil {
+		return false, fmt.Errorf("change %s: go on with what was begun: %w", ch.File, err)
 	}
 	text, mark := bytes.CutPrefix(raw, bom)
 	next, gone, err := e(input{text, exists, n, raw})
@@ -174,6 +241,7 @@ func (c changer) once(ch *Change, real string, perm fs.FileMode, e edit, tell fu
 	}
 	if exists != gone && bytes.Equal(next, raw) || gone && !exists {
 		ch.Action = "unchanged"
+		c.noteLeft(real, n)
 		if c.always && !c.dry {
 			before := len(n.Entries)
 			if tell(n); len(n.Entries) != before {
@@ -192,69 +260,121 @@ func (c changer) once(ch *Change, real string, perm fs.FileMode, e edit, tell fu
 	if c.dry {
 		return false, c.mayChange(ch.File, real)
 	}
-	// What an exact undo replaces is what was there plus our entries: no copy of
-	// that is worth keeping.
-	exact := n.undoes(next, gone)
-	switch {
-	case exact:
-	case exists:
-		if ch.Backup, err = c.backup(real, raw); err != nil {
-			return false, err
-		}
-	default:
-		n.Dirs = append(n.Dirs, missingDirs(filepath.Dir(real))...)
-		if err := durable.MkdirAll(filepath.Dir(real), perm|perm>>2&0o111); err != nil {
-			return false, fmt.Errorf("make directory for %s: %w", ch.File, err)
-		}
+	if n.undoes(next, gone) {
+		return c.undo(ch, real, perm, n, input{raw: raw, exists: exists}, next, gone)
 	}
-	if now, still, err := readSettings(real); err != nil || still != exists || !bytes.Equal(now, raw) {
-		if ch.Backup != "" {
-			if err := durable.Remove(ch.Backup); err != nil {
-				return false, err
-			}
-			ch.Backup = ""
-		}
+	return c.edit(ch, real, perm, n, input{raw: raw, exists: exists}, next, gone, tell)
+}
+
+// undo makes a file what it was before the first edit, and takes away what the edits made
+// beside it. A process that is killed on the way leaves a note by which [changer.settle] goes
+// on. What an exact undo replaces is what was there plus our entries: no copy of that is worth
+// keeping.
+func (c changer) undo(ch *Change, real string, perm fs.FileMode, n *note, was input, next []byte, gone bool) (again bool, err error) {
+	if same, err := unchanged(real, was); err != nil || !same {
 		return true, err
 	}
-	if !exact && (len(n.Entries) == 0 || n.After != sum(raw)) {
-		n.Created, n.Before, n.Backup = !exists, sum(raw), ch.Backup
+	if err := c.replace(ch.File, real, next, gone, perm); err != nil {
+		return false, err
+	}
+	for _, b := range n.Backups {
+		_ = c.dropBackup(real, b) // what cannot be removed does no harm
+	}
+	end := &note{V: 1, File: real, Dirs: c.swept(n.Dirs)}
+	c.noteLeft(real, end)
+	return false, c.writeNote(real, end)
+}
+
+// edit makes any other change. A note of what is not in the file does no harm, a change
+// without its note cannot be undone exactly, and a copy or directory without one is never
+// taken away: the note comes first.
+func (c changer) edit(ch *Change, real string, perm fs.FileMode, n *note, was input, next []byte, gone bool, tell func(*note)) (again bool, err error) {
+	before := *n
+	before.Was, before.From = nil, ""
+	before.Entries = maps.Clone(n.Entries)
+	if was.exists {
+		if ch.Backup, err = c.backupName(real); err != nil {
+			return false, err
+		}
+	} else {
+		for _, d := range missingDirs(filepath.Dir(real)) {
+			if !slices.Contains(n.Dirs, d) {
+				n.Dirs = append(slices.Clip(n.Dirs), d)
+			}
+		}
+	}
+	if len(n.Entries) == 0 || n.After != sum(was.raw) {
+		n.Created, n.Before, n.Backup = !was.exists, sum(was.raw), ch.Backup
 		n.Backups = nil // older ones hold what others have changed since: they stay
 	}
 	if ch.Backup != "" {
-		n.Backups = append(n.Backups, ch.Backup)
+		n.Backups = append(slices.Clip(n.Backups), ch.Backup)
 	}
-	n.After = sum(next)
+	n.After, n.From, n.Was = state(next, !gone), state(was.raw, was.exists), &before
+	if len(before.Entries) == 0 && len(before.Dirs) == 0 {
+		n.Was = nil
+	}
 	tell(n)
-	// A note of what is not in the file does no harm, a change without its note
-	// cannot be undone exactly: the note comes first and goes last.
-	var undo func() error
-	if len(n.Entries) > 0 {
-		if undo, err = c.notedFirst(real, n); err != nil {
-			return false, err
+	n.Gone = len(n.Entries) == 0
+	if n.Gone {
+		n.Entries = before.Entries
+	}
+	if err := c.writeNote(real, n); err != nil {
+		return false, fmt.Errorf("note change of %s: %w", real, err)
+	}
+	back := func() error {
+		var err error
+		if ch.Backup != "" {
+			err = c.dropBackup(real, ch.Backup)
+			ch.Backup = ""
+		}
+		c.swept(without(n.Dirs, before.Dirs))
+		return errors.Join(err, c.writeNote(real, &before))
+	}
+	again, err = c.noted(ch, real, perm, was, next, gone)
+	if err != nil { // it may be made, and only not be sure to last: then its note stays
+		if now, there, rerr := readSettings(real); rerr != nil || state(now, there) == n.After {
+			return false, errors.Join(err, rerr)
 		}
 	}
-	if err := replace(ch.File, real, next, gone, perm); err != nil {
-		if undo != nil {
-			err = errors.Join(err, undo())
-		}
+	if again || err != nil {
+		return again, errors.Join(err, back())
+	}
+	if n.Gone {
+		return false, c.writeNote(real, &note{})
+	}
+	return false, nil
+}
+
+// noted makes a change whose note is written.
+func (c changer) noted(ch *Change, real string, perm fs.FileMode, was input, next []byte, gone bool) (again bool, err error) {
+	if was.exists {
+		err = c.backup(real, ch.Backup, was.raw)
+	} else if err = c.disk.MkdirAll(filepath.Dir(real), perm|perm>>2&0o111); err != nil {
+		err = fmt.Errorf("make directory for %s: %w", ch.File, err)
+	}
+	if err != nil {
 		return false, err
 	}
-	if undo != nil {
-		return false, nil
+	if same, err := unchanged(real, was); err != nil || !same {
+		return true, err
 	}
-	if exact {
-		ch.left = n.sweep(real)
-	}
-	return false, c.writeNote(real, n)
+	return false, c.replace(ch.File, real, next, gone, perm)
+}
+
+// unchanged reports whether a file still is what was read of it.
+func unchanged(real string, was input) (bool, error) {
+	now, still, err := readSettings(real)
+	return still == was.exists && bytes.Equal(now, was.raw), err
 }
 
 // replace makes a file what it is to be.
-func replace(file, real string, next []byte, gone bool, perm fs.FileMode) error {
+func (c changer) replace(file, real string, next []byte, gone bool, perm fs.FileMode) error {
 	var err error
 	if gone {
-		err = durable.Remove(real)
+		err = c.disk.Remove(real)
 	} else {
-		err = durable.WriteFile(real, next, perm)
+		err = c.disk.WriteFile(real, next, perm)
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", file, err)
@@ -349,34 +469,62 @@ func (n *note) undoes(next []byte, gone bool) bool {
 	return !n.Created && n.Before != "" && sum(next) == n.Before
 }
 
-// sweep removes the copies and empty directories that edits of a file left, now
-// that the file is as it was, and gives back the directories that are not empty yet. What
-// cannot be removed does no harm.
-func (n *note) sweep(real string) (left []string) {
-	for _, b := range n.Backups {
-		if strings.HasPrefix(b, real+".bak-") {
-			_ = durable.Remove(b)
-		}
+// dropBackup removes a copy that an edit of a file made.
+func (c changer) dropBackup(real, backup string) error {
+	if !strings.HasPrefix(backup, real+".bak-") {
+		return nil
 	}
-	return swept(n.Dirs)
+	if err := c.disk.Remove(backup); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // swept removes directories, outermost first in the list, as far as they are empty, and gives
 // back the others.
-func swept(dirs []string) []string {
+func (c changer) swept(dirs []string) []string {
 	for i, d := range slices.Backward(dirs) {
-		if err := durable.Remove(d); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := c.disk.Remove(d); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return dirs[:i+1] // something else is in it, and so in those above
 		}
 	}
 	return nil
 }
 
-// sweepLeft removes the directories that held another of the files when theirs went.
-func sweepLeft(changes []Change) {
-	for _, ch := range changes {
-		swept(ch.left)
+// noteLeft tells of a file that is as it was, but for directories that were made for it.
+func (c changer) noteLeft(real string, n *note) {
+	if c.left != nil && !c.dry && len(n.Entries) == 0 && len(n.Dirs) > 0 {
+		*c.left = append(*c.left, real)
 	}
+}
+
+// sweepLeft removes the directories that held another of the files when theirs went.
+func (c changer) sweepLeft(ctx context.Context) error {
+	if c.left == nil || len(*c.left) == 0 {
+		return nil
+	}
+	unlock, err := c.lock(ctx)
+	if err != nil {
+		return err
+	}
+	var dirs []string
+	for _, real := range *c.left {
+		n, rerr := c.readNote(real)
+		if rerr == nil && len(n.Entries) == 0 {
+			dirs = append(dirs, n.Dirs...)
+		}
+		err = errors.Join(err, rerr)
+	}
+	slices.SortFunc(dirs, func(a, b string) int { return len(b) - len(a) }) // what is in another goes before it
+	for _, d := range dirs {
+		c.swept([]string{d}) // what is still there holds what is not ours
+	}
+	for _, real := range *c.left {
+		if n, rerr := c.readNote(real); rerr == nil && len(n.Entries) == 0 {
+			err = errors.Join(err, c.writeNote(real, &note{}))
+		}
+	}
+	return errors.Join(err, unlock())
 }
 
 // missingDirs are the directories down to dir that do not exist, outermost first.
@@ -391,24 +539,6 @@ func missingDirs(dir string) []string {
 	}
 	slices.Reverse(out)
 	return out
-}
-
-// notedFirst writes a note and gives the function that puts back the one before.
-func (c changer) notedFirst(real string, n *note) (undo func() error, err error) {
-	old, err := durable.Read(c.noteFile(real))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read note of %s: %w", real, err)
-	}
-	missing := err != nil
-	if err := c.writeNote(real, n); err != nil {
-		return nil, fmt.Errorf("note change of %s: %w", real, err)
-	}
-	return func() error {
-		if missing {
-			return durable.Remove(c.noteFile(real))
-		}
-		return durable.WriteFile(c.noteFile(real), old, 0o600)
-	}, nil
 }
 
 // resolve follows symbolic links, deliberately: people keep their settings in
@@ -475,38 +605,44 @@ func readSettings(path string) ([]byte, bool, error) {
 	return data, true, nil
 }
 
-// backup copies what is there to a new file beside it.
-func (c changer) backup(real string, data []byte) (string, error) {
-	info, err := os.Stat(real)
-	if err != nil {
-		return "", fmt.Errorf("back up %s: %w", real, err)
-	}
+// backupName is the name of a new file beside a file, for a copy of it.
+func (c changer) backupName(real string) (string, error) {
 	stamp := real + ".bak-" + c.now().UTC().Format("20060102T150405Z")
 	for i := 1; i <= 100; i++ {
 		name := stamp
 		if i > 1 {
 			name = fmt.Sprintf("%s-%d", stamp, i)
 		}
-		f, err := durable.Create(name, info.Mode().Perm())
-		if errors.Is(err, fs.ErrExist) {
-			continue
+		if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+			return name, nil
 		}
-		if err != nil {
-			return "", fmt.Errorf("back up %s: %w", real, err)
-		}
-		_, err = f.Write(data)
-		if err == nil {
-			err = f.Sync()
-		}
-		if cerr := f.Close(); err == nil {
-			err = cerr
-		}
-		if err != nil { // who restored half a copy would lose what the file has
-			return "", errors.Join(fmt.Errorf("back up %s: %w", real, err), durable.Remove(name))
-		}
-		return name, nil
 	}
 	return "", fmt.Errorf("back up %s: there are too many backups of this second", real)
+}
+
+// backup copies what is there to a new file.
+func (c changer) backup(real, name string, data []byte) error {
+	info, err := os.Stat(real)
+	if err != nil {
+		return fmt.Errorf("back up %s: %w", real, err)
+	}
+	f, err := c.disk.Create(name, info.Mode().Perm())
+	if err != nil {
+		return fmt.Errorf("back up %s: %w", real, err)
+	}
+	if err = c.disk.Step(durable.OpWrite, name); err == nil {
+		_, err = f.Write(data)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil { // who restored half a copy would lose what the file has
+		return errors.Join(fmt.Errorf("back up %s: %w", real, err), c.disk.Remove(name))
+	}
+	return nil
 }
 
 // restore is what undoing the edits named by keys may put back: the text before

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"reprise/internal/config"
+	"reprise/internal/durable"
 	"reprise/internal/pathname"
 )
 
@@ -48,6 +49,9 @@ type Setup struct {
 	Where
 	Paths config.Paths
 	Now   func() time.Time
+	Disk  durable.Disk
+
+	left *[]string // see changer
 }
 
 // Request says what to install or uninstall.
@@ -242,7 +246,7 @@ func perm(scope string) fs.FileMode {
 }
 
 func (s Setup) changer(t Target, dry bool) changer {
-	c := changer{notes: filepath.Join(s.Paths.Data, "clients"), now: s.Now, dry: dry}
+	c := changer{notes: filepath.Join(s.Paths.Data, "clients"), now: s.Now, dry: dry, disk: s.Disk, left: s.left}
 	if t.Scope == Project {
 		c.root = s.Root
 	}
@@ -391,8 +395,9 @@ func sameButJSON(before, after []byte, paths [][]string) error {
 // install, the file is what it was before, byte for byte. The filesystem entry
 // goes only if it was made by Install; the instructions go if they are there.
 func (s Setup) Uninstall(ctx context.Context, r Request) ([]Change, error) {
+	s.left = new([]string)
 	changes, err := s.uninstall(ctx, r)
-	sweepLeft(changes)
+	err = errors.Join(err, s.changer(Target{}, r.DryRun).sweepLeft(ctx))
 	return changes, told(err, changed(r.DryRun, changes))
 }
 
