@@ -27,7 +27,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/cobra/doc"
 
 	"reprise/internal/cli"
 )
@@ -145,28 +144,6 @@ func sourceDate(epoch string) (time.Time, error) {
 		return time.Time{}, fmt.Errorf("SOURCE_DATE_EPOCH %q: give whole seconds since 1970", epoch)
 	}
 	return time.Unix(seconds, 0).UTC(), nil
-}
-
-// manual is a manual page for root and each command below it.
-func manual(root *cobra.Command, date time.Time) (map[string][]byte, error) {
-	root.DisableAutoGenTag = true
-	pages := map[string][]byte{}
-	var walk func(*cobra.Command) error
-	walk = func(cmd *cobra.Command) error {
-		var b bytes.Buffer
-		header := &doc.GenManHeader{Section: "1", Date: &date, Source: "reprise", Manual: "reprise"}
-		if err := doc.GenMan(cmd, header, &b); err != nil {
-			return fmt.Errorf("manual page of %s: %w", cmd.CommandPath(), err)
-		}
-		pages[strings.ReplaceAll(cmd.CommandPath(), " ", "-")+".1"] = b.Bytes()
-		for _, sub := range visible(cmd) {
-			if err := walk(sub); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	return pages, walk(root)
 }
 
 // shells are the files that shells read for completion, by the names under which

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -49,6 +50,29 @@ func TestManualPages(t *testing.T) {
 			t.Errorf("the page of `reprise queue add` lacks %q:\n%.1500s", want, page)
 		}
 	}
+	first := strings.ReplaceAll(string(pages["reprise.1"]), `\-`, "-")
+	for _, want := range []string{"reprise COMMAND\n", ".SH COMMANDS\n", ".TP\n\\fBqueue\\fP\n", "\\fBreprise-queue\\fP(1)\n"} {
+		if !strings.Contains(first, want) {
+			t.Errorf("the page of reprise lacks %q:\n%.1500s", want, first)
+		}
+	}
+	run := strings.ReplaceAll(string(pages["reprise-loop-run.1"]), `\-`, "-")
+	for _, want := range []string{"\\fB--budget-usd float\\fP\n"} {
+		if !strings.Contains(run, want) {
+			t.Errorf("the page of `reprise loop run` lacks %q:\n%s", want, run)
+		}
+	}
+	// What is shown as a flag's value is its default, or not shown; cobra's pages had =0 and =false.
+	falseDefault := regexp.MustCompile(`(?m)^\\fB.*--[a-z-]+=(0|0s|false|\[\]|"")`)
+	for name, text := range pages {
+		page := strings.ReplaceAll(string(text), `\-`, "-")
+		if m := falseDefault.FindString(page); m != "" {
+			t.Errorf("%s: %q shows a default that is none", name, m)
+		}
+		if i := strings.Count(page, ".nf\n") - strings.Count(page, ".fi\n"); i != 0 || !strings.HasPrefix(page, ".TH ") {
+			t.Errorf("%s: %d parts are not filled to their end", name, i)
+		}
+	}
 	again, err := manual(cli.Tree(), date)
 	if err != nil {
 		t.Fatal(err)
@@ -81,5 +105,19 @@ func TestSourceDate(t *testing.T) {
 	got, err := sourceDate("1770091506")
 	if want := time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC); err != nil || !got.Equal(want) {
 		t.Errorf("got %v, %v, want %v", got, err, want)
+	}
+}
+
+// What a page shows is what the help says, whatever characters are in it.
+func TestManualText(t *testing.T) {
+	for text, want := range map[string]string{
+		"a\nlong\nway":                  ".PP\na\nlong\nway\n",
+		"So:\n  x --y\n  z\nand on":     ".PP\nSo:\n.PP\n.nf\n  x \\-\\-y\n  z\n.fi\n.PP\nand on\n",
+		"- one\n  more\n- two":          ".IP \\(bu 2\none\nmore\n.IP \\(bu 2\ntwo\n",
+		".reprise is\n'it' with `x\\y`": ".PP\n\\&.reprise is\n\\(aqit\\(aq with \\fBx\\ey\\fP\n",
+	} {
+		if got := prose(text); got != want {
+			t.Errorf("%q: got\n%q, want\n%q", text, got, want)
+		}
 	}
 }
