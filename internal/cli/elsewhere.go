@@ -8,12 +8,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"reprise/internal/config"
 	"reprise/internal/durable"
+	"reprise/internal/fleet"
 	"reprise/internal/loop"
 	"reprise/internal/loop/core"
 	"reprise/internal/proc"
@@ -39,11 +41,31 @@ func (a *App) elsewhere(ctx context.Context, purpose string) (*elsewhere.Fleet, 
 	if err != nil {
 		return nil, err
 	}
-	f := &elsewhere.Fleet{Conn: conn, Runs: runs, Queue: func() (queue.Queue, error) { return a.Queue(proc.ID{}) }, Now: a.Now}
+	f := &elsewhere.Fleet{Conn: conn, Runs: runs, Queue: a.queuesOf(conn), Now: a.Now}
 	if p := home.Project; p != nil {
 		f.Project, f.LoopDir = p.Name, filepath.Join(home.Paths.ProjectDir(p.Name), "loop")
 	}
 	return f, nil
+}
+
+// queuesOf gives the queues of projects on the servers, each of which is opened once.
+func (a *App) queuesOf(conn *fleet.Conn) func(project string) (queue.Queue, error) {
+	var mu sync.Mutex
+	open := map[string]queue.Queue{}
+	return func(project string) (queue.Queue, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if q, ok := open[project]; ok {
+			return q, nil
+		}
+		q, err := a.openFleetQueue(conn, project, proc.ID{})
+		if err != nil {
+			return nil, err
+		}
+		a.servers.queues = append(a.servers.queues, q)
+		open[project] = q
+		return q, nil
+	}
 }
 
 // inFleet reports whether the queue is on servers, which other machines may have worked off.
@@ -73,7 +95,8 @@ func newWorkerListCmd(app *App) *cobra.Command {
 		Long: `List the workers of the fleet that the settings name (queue: nats://…): when each was
 heard last, for which projects it works, and what it does. One that said nothing for 35
 seconds is quiet: it died, or its network did. Its items go to others when their leases
-end.`,
+end. A clock that differs from the servers' is told: what the fleet decides by is the servers'
+time, but logs of that machine have its own.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			list, err := app.fleetWorkers(cmd.Context())
 			if err != nil {
@@ -92,6 +115,9 @@ end.`,
 				if w.Quiet {
 					heard = app.Style().Red("quiet since " + w.Heard.Local().Format("2006-01-02 15:04:05"))
 				}
+				if off := clockWords(w.Off()); off != "" {
+					heard += "; " + app.Style().Red("its clock is "+off)
+				}
 				var does []string
 				for _, u := range w.Unsaved {
 					does = append(does, "cannot go on ("+u.Project+"): "+firstLine(u.Why, 200))
@@ -106,6 +132,17 @@ end.`,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print it for programs")
 	return cmd
+}
+
+// clockWords say by how much a clock differs from the servers'; "" is not at all.
+func clockWords(ahead time.Duration) string {
+	switch {
+	case ahead > 0:
+		return ago(ahead) + " ahead"
+	case ahead < 0:
+		return ago(-ahead) + " behind"
+	}
+	return ""
 }
 
 func (a *App) fleetWorkers(ctx context.Context) ([]relay.Worker, error) {
@@ -145,13 +182,16 @@ func (a *App) logsElsewhere(ctx context.Context, id string, follow, text bool) (
 		defer read.end()
 		out = read
 	}
-	end, err := f.Relay().Follow(ctx, id, follow, out, note, a.noteQuiet(ctx, id))
+	end, err := f.Relay().Follow(ctx, id, follow, out, note, a.noteQuiet(ctx, f, id))
 	for errors.Is(err, relay.ErrNotFound) {
-		switch _, err := f.Run(ctx, id); {
+		switch t, err := f.Run(ctx, id); {
 		case errors.Is(err, relay.ErrNotFound):
 			return false, nil
 		case err != nil:
 			return true, goesOn(ctx, err, id)
+		case t.Status == elsewhere.Lost:
+			note("nothing that it says has come to the servers; " + lostWords(&t))
+			return true, nil
 		case !follow:
 			note("nothing that it says has come to the servers yet")
 			return true, nil
@@ -159,7 +199,11 @@ func (a *App) logsElsewhere(ctx context.Context, id string, follow, text bool) (
 		if err := pause(ctx, 250*time.Millisecond); err != nil {
 			return true, goesOn(ctx, err, id)
 		}
-		end, err = f.Relay().Follow(ctx, id, follow, out, note, a.noteQuiet(ctx, id))
+		end, err = f.Relay().Follow(ctx, id, follow, out, note, a.noteQuiet(ctx, f, id))
+	}
+	if gone, ok := errors.AsType[*lostError](err); ok {
+		note(lostWords(&gone.run))
+		return true, nil
 	}
 	if err != nil {
 		return true, goesOn(ctx, err, id)
@@ -171,17 +215,33 @@ func (a *App) logsElsewhere(ctx context.Context, id string, follow, text bool) (
 	return true, nil
 }
 
+// lostError ends the waiting for a run that is lost.
+type lostError struct{ run elsewhere.Run }
+
+func (e *lostError) Error() string { return lostWords(&e.run) }
+
+// lostWords say that a run is lost, and where what it may still come to is to be seen.
+func lostWords(t *elsewhere.Run) string {
+	return fmt.Sprintf("%s: %s; what the worker says of it when it is back is added then", t.Status, term.SafeLine(t.StatusReason))
+}
+
 // noteQuiet is called while nothing comes of a run, and says once that its worker is not
-// heard of.
-func (a *App) noteQuiet(ctx context.Context, id string) func() error {
+// heard of. Its error says that the run is lost.
+func (a *App) noteQuiet(ctx context.Context, f *elsewhere.Fleet, id string) func() error {
 	told := false
 	return func() error {
-		list, err := a.fleetWorkers(ctx)
-		if err != nil || told {
+		list, err := f.Workers(ctx)
+		if err != nil {
 			return nil // the servers are away, which is waited for
 		}
 		for _, w := range list {
-			if w.Quiet && slices.ContainsFunc(w.Doing, func(d relay.Doing) bool { return d.Run == id }) {
+			if !w.Quiet || !slices.ContainsFunc(w.Doing, func(d relay.Doing) bool { return d.Run == id }) {
+				continue
+			}
+			if t, err := f.Run(ctx, id); err == nil && t.Status == elsewhere.Lost {
+				return &lostError{t}
+			}
+			if !told {
 				told = true
 				fmt.Fprintf(a.Err, "note: the worker %s is quiet since %s; what comes is printed when it is back\n", term.SafeLine(w.Name), w.Heard.Local().Format("15:04:05"))
 			}

@@ -59,7 +59,8 @@ func (a *App) runThere(ctx context.Context, id string) (f *elsewhere.Fleet, t th
 
 // doc is the run for programs. Its files are on the other machine.
 func (t *there) doc(app *App) runJSON {
-	return runJSON{Record: t.Record, MCPStatus: t.MCPStatus(), ElapsedSeconds: t.Elapsed(app.Now()).Seconds(), Item: t.Item, Elsewhere: true, Worker: t.Worker}
+	r := (*elsewhere.Run)(t)
+	return runJSON{Record: t.Record, MCPStatus: r.MCPStatus(), ElapsedSeconds: r.Elapsed(app.Now()).Seconds(), Item: t.Item, Elsewhere: true, Worker: t.Worker}
 }
 
 // printRunsThere is a table of runs of other machines.
@@ -70,7 +71,11 @@ func printRunsThere(app *App, list []elsewhere.Run) error {
 	style := app.Style()
 	table := term.NewTable(style, "ON WORKERS", "STATUS", "WORKER", "PROJECT", "CLIENT", "STARTED", "TOOK", "ITEM").MaxWidth(app.Columns)
 	for _, t := range list {
-		table.Row(term.SafeLine(t.ID), statusCell(style, t.Record), term.SafeLine(t.Where()), term.SafeLine(t.Project), term.SafeLine(orDash(t.Client)), t.StartedAt.Local().Format("2006-01-02 15:04"), ago(t.Elapsed(app.Now())),
+		status := statusCell(style, t.Record)
+		if t.Status == elsewhere.Lost {
+			status = style.Red(string(t.Status))
+		}
+		table.Row(term.SafeLine(t.ID), status, term.SafeLine(t.Where()), term.SafeLine(t.Project), term.SafeLine(orDash(t.Client)), t.StartedAt.Local().Format("2006-01-02 15:04"), ago(t.Elapsed(app.Now())),
 			term.SafeLine(strings.TrimSpace(orDash(t.Item)+" "+firstLine(t.StatusReason, 60))))
 	}
 	return table.Write(app.Out)
@@ -150,6 +155,9 @@ func (a *App) cancelThere(ctx context.Context, id, reason string) (bool, error) 
 	if t.Status.Settled() {
 		fmt.Fprintf(a.Out, "%s had ended already: %s\n", t.ID, t.Status)
 		return true, nil
+	}
+	if t.Status == elsewhere.Lost {
+		return true, exitWith(ExitConflict, fmt.Errorf("%s is %s: %s. Where it goes on over there, that machine's worker stops it when it is back, for its claim is over", t.ID, t.Status, t.StatusReason))
 	}
 	if err := f.Cancel(ctx, elsewhere.Run(t), reason); err != nil {
 		return true, err
@@ -269,7 +277,8 @@ func (a *App) standFleet(ctx context.Context, s *standing, home *config.Home) er
 		workers = slices.DeleteFunc(workers, func(w relay.Worker) bool { return !slices.Contains(w.Projects, project) })
 	}
 	s.Fleet.Workers = append([]relay.Worker{}, workers...)
-	for _, t := range f.Going(workers, project) {
+	going, _ := f.Going(ctx, workers, project)
+	for _, t := range going {
 		s.Fleet.Runs = append(s.Fleet.Runs, standRun{ID: t.ID, Status: string(t.Status), Client: t.Client, Project: t.Project, Seconds: t.Elapsed(a.Now()).Seconds(), Task: t.Item, Tool: t.Heartbeat.LastTool, Worker: t.Worker})
 	}
 	if home.Project == nil {
@@ -335,20 +344,21 @@ func (a *App) statesElsewhere(ctx context.Context) (*elsewhere.Fleet, []elsewher
 
 // waitThere waits until a run of another machine has ended; known is false where nobody
 // there knows it. The error of ctx leaves r as the run was heard of last. Servers that are
-// away are waited for, and so is a worker that is quiet: the run may go on.
+// away are waited for, and so is a worker that is quiet, until its claim is over: the run may
+// go on.
 func (a *App) waitThere(ctx context.Context, id string) (r run.Record, known bool, err error) {
 	f, err := a.elsewhere(ctx, "runs")
 	if f == nil || err != nil || f.Project == "" {
 		return r, err != nil, err
 	}
-	quiet := a.noteQuiet(ctx, id)
+	quiet := a.noteQuiet(ctx, f, id)
 	away := false
 	var lost time.Time // since when nobody tells of a run that was told of
 	item := ""
 	for {
 		t, err := f.Run(ctx, id)
 		switch {
-		case err == nil && t.Status.Settled():
+		case err == nil && t.Over():
 			return t.Record, true, nil
 		case err == nil:
 			r, known, lost, item = t.Record, true, time.Time{}, t.Item

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -518,11 +519,22 @@ func (a *App) showItem(d workItem, asJSON bool) error {
 		field("session", r.Session)
 		field("result", r.Summary)
 		field("artifacts", strings.Join(r.Artifacts, ", "))
+		field("lacks", lacksOf(it))
 	}
 	if it.Body != "" {
 		fmt.Fprintf(a.Out, "\n%s\n", strings.TrimRight(term.SafeText(it.Body), "\n"))
 	}
 	return nil
+}
+
+// lacksOf is what an item builds on and was begun without, as its loop has left it with the item;
+// "" is nothing.
+func lacksOf(it *queue.Item) string {
+	var data struct {
+		Lacks string `json:"lacks"`
+	}
+	_ = json.Unmarshal(it.Result.Data, &data) // of a person's or a script's claim it may be anything
+	return data.Lacks
 }
 
 func newQueueHistoryCmd(app *App) *cobra.Command {

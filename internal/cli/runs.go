@@ -19,6 +19,7 @@ import (
 	"reprise/internal/run"
 	"reprise/internal/term"
 	runoutput "reprise/internal/web/output"
+	"reprise/internal/worker/elsewhere"
 )
 
 func newRunsCmd(app *App) *cobra.Command {
@@ -118,14 +119,14 @@ after those of this one: those that go on, and those of the last seven days.`,
 }
 
 // runStates are the states of a run, those that people ask for first.
-var runStates = []string{"running", "completed", "failed", "timeout", "killed", "interrupted", "spawning", "completing"}
+var runStates = []string{"running", "completed", "failed", "timeout", "killed", "interrupted", "spawning", "completing", string(elsewhere.Lost)}
 
 func filterRuns(list []run.Record, status string, limit int) ([]run.Record, error) {
 	if limit < 0 {
 		return nil, usagef("--limit %d is negative", limit)
 	}
 	if status != "" {
-		if !run.Status(status).Valid() {
+		if !slices.Contains(runStates, status) {
 			return nil, usagef("--status %q is not a state of a run: see `reprise runs list --help`", status)
 		}
 		kept := list[:0]

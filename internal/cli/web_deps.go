@@ -46,7 +46,13 @@ func (a *App) webDeps(home *config.Home) (web.Deps, error) {
 		return d, err
 	}
 	if d.Fleet != nil { // requests come side by side, and share one queue
-		d.Fleet.Queue = func() (queue.Queue, error) { return d.Queue, nil }
+		own, others := d.Fleet.Project, d.Fleet.Queue
+		d.Fleet.Queue = func(project string) (queue.Queue, error) {
+			if project == own {
+				return d.Queue, nil
+			}
+			return others(project)
+		}
 	}
 	if d.Memory, err = a.webMemory(home); err != nil {
 		return d, err

@@ -154,6 +154,7 @@ func (t *teller) beat(ctx context.Context) {
 		}
 		slices.Sort(me.Projects)
 		if now := w.app.Now(); len(loops) > 0 && (changed || now.Sub(last) >= relay.BeatEvery) {
+			me.At = w.app.Now().UTC()
 			for _, l := range loops {
 				if conn, err := l.app.Fleet(ctx, "worker"); err == nil && relay.Beat(ctx, conn, me) == nil {
 					last = now
@@ -180,7 +181,7 @@ func (l *telling) look(project string) (data []byte, doing []relay.Doing, unsave
 		if p.Claim.Fence == 0 {
 			continue
 		}
-		d := relay.Doing{Project: project, Item: p.Claim.Item.ID, Step: string(p.Step), Run: p.Run}
+		d := relay.Doing{Project: project, Item: p.Claim.Item.ID, Fence: p.Claim.Fence, Step: string(p.Step), Run: p.Run}
 		if r, err := l.runs.Get(p.Run); err == nil {
 			d.Client, d.Since, d.ToolCalls, d.LastTool, d.Tokens = r.Client, r.StartedAt, r.Heartbeat.ToolCalls, r.Heartbeat.LastTool, r.Heartbeat.Tokens
 		}
@@ -209,7 +210,7 @@ func (t *teller) copy(l telling, id string) {
 			if err != nil || !now.Status.Settled() {
 				return nil
 			}
-			return elsewhere.EndedDoc(now, t.worker.flags.name)
+			return elsewhere.EndedDoc(now, t.worker.flags.name, t.worker.app.Now())
 		})
 		if err != nil && ctx.Err() == nil {
 			fmt.Fprintf(t.worker.notes, "note: %s is not copied to the servers: %v\n", id, err)
@@ -263,7 +264,7 @@ func (t *teller) flush(ctx context.Context, l telling) {
 		if err != nil || !r.Status.Settled() {
 			continue
 		}
-		doc := elsewhere.EndedDoc(r, t.worker.flags.name)
+		doc := elsewhere.EndedDoc(r, t.worker.flags.name, t.worker.app.Now())
 		_ = l.relay.Mirror(ctx, id, r.Logs.Stdout, func() []byte { return doc }) // what time allows
 	}
 }

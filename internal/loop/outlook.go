@@ -84,6 +84,9 @@ func (l *Loop) lookOut(ctx context.Context) (empty bool, next time.Duration, lef
 			empty = false
 			if next == 0 || d < next {
 				next, v.next = d, fmt.Sprintf("%s waits until %s", it.ID, it.NotBefore.Local().Format("2006-01-02 15:04:05"))
+				if !it.NotBefore.After(l.opt.Now()) { // it waited for nothing, or does not any more
+					v.next = it.ID + " has just become ready"
+				}
 			}
 		}
 	}

@@ -194,6 +194,9 @@ func (s *Server) afarRow(r elsewhere.Run, titles map[string]string) afarRow {
 	if r.Quiet {
 		row.Class = "warn"
 	}
+	if r.Status == elsewhere.Lost {
+		row.Class = "bad"
+	}
 	if r.Result != nil {
 		row.Cost, row.Tokens = r.Result.CostUSD, max(row.Tokens, r.Result.Usage.Sum())
 	}
@@ -277,9 +280,7 @@ func (s *Server) fleetShow(w http.ResponseWriter, r *http.Request) {
 		}
 		p.Workers = append(p.Workers, row)
 	}
-	for _, one := range f.Going(state.Workers, f.Project) {
-		p.Going = append(p.Going, s.afarRow(one, titles))
-	}
+	going, lost := f.Going(r.Context(), state.Workers, f.Project)
 	for _, l := range state.Loops {
 		if row, ok := loopAfar(s.deps.Fleet.Project, l, state.Workers); ok {
 			p.Loops = append(p.Loops, row)
@@ -289,6 +290,12 @@ func (s *Server) fleetShow(w http.ResponseWriter, r *http.Request) {
 	ended, err := s.endedAfar(r.Context())
 	if err != nil {
 		p.Trouble = append(p.Trouble, sentence(err))
+	}
+	ended = withLost(ended, lost)
+	for _, one := range going {
+		if !slices.ContainsFunc(ended, func(e elsewhere.Run) bool { return e.ID == one.ID }) { // it has ended, and its worker has not said more
+			p.Going = append(p.Going, s.afarRow(one, titles))
+		}
 	}
 	p.Total, p.From = len(ended), max(0, min(number(r, "from"), len(ended)))
 	if p.From > 0 {
@@ -301,6 +308,19 @@ func (s *Server) fleetShow(w http.ResponseWriter, r *http.Request) {
 		p.Ended = append(p.Ended, s.afarRow(one, titles))
 	}
 	s.show(w, r, "fleet", s.view(r, "fleet", "Fleet", p))
+}
+
+// withLost are the runs that have ended with those that are lost, the newest first. How a run
+// ended counts, where its worker has told it.
+func withLost(ended, lost []elsewhere.Run) []elsewhere.Run {
+	out := slices.Clone(ended)
+	for _, one := range lost {
+		if !slices.ContainsFunc(ended, func(e elsewhere.Run) bool { return e.ID == one.ID }) {
+			out = append(out, one)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b elsewhere.Run) int { return b.StartedAt.Compare(a.StartedAt) })
+	return out
 }
 
 // loopAfar is a loop as a page shows it; false for one whose worker has ended and that
@@ -433,11 +453,12 @@ type fleetCard struct {
 	Away              string
 }
 
-func (s *Server) fleetCard(state fleetState, err error) *fleetCard {
+func (s *Server) fleetCard(ctx context.Context, state fleetState, err error) *fleetCard {
 	if err != nil {
 		return &fleetCard{Away: sentence(err)}
 	}
-	c := &fleetCard{Going: len(s.deps.Fleet.Going(state.Workers, s.deps.Fleet.Project))}
+	going, _ := s.deps.Fleet.Going(ctx, state.Workers, s.deps.Fleet.Project)
+	c := &fleetCard{Going: len(going)}
 	var quiet []string
 	for _, w := range state.Workers {
 		if w.Quiet {

@@ -8,6 +8,7 @@ import (
 	"math"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"reprise/internal/relay"
@@ -134,7 +135,7 @@ func (s *Server) fleetRunShow(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	titles, err := s.titles(ctx)
-	p := fleetRunPage{Settled: one.Status.Settled()}
+	p := fleetRunPage{Settled: one.Over()}
 	if err != nil {
 		p.Trouble = append(p.Trouble, sentence(err))
 	}
@@ -238,8 +239,8 @@ func (s *Server) fleetRunStop(w http.ResponseWriter, r *http.Request) {
 	if answered {
 		return
 	}
-	if one.Status.Settled() {
-		s.fail(w, r, http.StatusConflict, fmt.Errorf("%s had ended already: %s", one.ID, one.Status))
+	if one.Over() {
+		s.fail(w, r, http.StatusConflict, fmt.Errorf("%s had ended already: %s", one.ID, strings.TrimSpace(string(one.Status)+" "+one.StatusReason)))
 		return
 	}
 	if err := s.deps.Fleet.Cancel(ctx, one, "stopped on the dashboard"); err != nil {

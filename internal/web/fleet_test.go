@@ -68,7 +68,7 @@ func fleetHouse(t *testing.T, change func(*Deps)) *abroad {
 	a.conn = connect("worker")
 	a.relay = relay.Open(a.conn, "shop")
 	a.house = open(t, func(d *Deps) {
-		d.Fleet = &elsewhere.Fleet{Conn: connect("dashboard"), Project: "shop", LoopDir: d.LoopDir, Runs: d.Runs, Queue: func() (queue.Queue, error) { return d.Queue, nil }, Now: testNow}
+		d.Fleet = &elsewhere.Fleet{Conn: connect("dashboard"), Project: "shop", LoopDir: d.LoopDir, Runs: d.Runs, Queue: func(string) (queue.Queue, error) { return d.Queue, nil }, Now: testNow}
 		if change != nil {
 			change(d)
 		}

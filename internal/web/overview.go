@@ -87,7 +87,7 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 	}
 	if s.deps.Fleet != nil {
 		state, err := s.fleetNow(r.Context())
-		p.Fleet = s.fleetCard(state, err)
+		p.Fleet = s.fleetCard(r.Context(), state, err)
 		asks = append(asks, s.waitsAfar(state)...)
 	}
 	p.Matters = append(asks, p.Matters...)

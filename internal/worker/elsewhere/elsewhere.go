@@ -42,8 +42,8 @@ type Fleet struct {
 	Runs interface {
 		Get(id string) (run.Record, error)
 	}
-	// Queue is the project's, asked for when it is needed.
-	Queue func() (queue.Queue, error)
+	// Queue is that of a project, asked for when it is needed.
+	Queue func(project string) (queue.Queue, error)
 	Now   func() time.Time
 }
 
@@ -53,6 +53,8 @@ type Run struct {
 	Worker string // "" where that was not told
 	Item   string
 	Quiet  bool // the worker is
+
+	asked time.Time // what the servers' clock said when it was heard that it goes on; zero where it has ended
 }
 
 // Where is the worker, "-" where it is not known.
@@ -94,29 +96,6 @@ func (f *Fleet) last(ctx context.Context, bucket string) (uint64, error) {
 // Relay is what is told of the project.
 func (f *Fleet) Relay() *relay.Relay { return relay.Open(f.Conn, f.Project) }
 
-// Going are the runs that workers say go on, those of one project or with "" of all, the
-// newest first; not those that this machine has a record of.
-func (f *Fleet) Going(workers []relay.Worker, project string) []Run {
-	var out []Run
-	for _, w := range workers {
-		for _, d := range w.Doing {
-			if d.Run == "" || !run.ValidID(d.Run) || project != "" && d.Project != project || f.here(d.Run) {
-				continue
-			}
-			r := run.Record{
-				V: 1, ID: d.Run, Status: run.Running, Client: d.Client, Project: d.Project, StartedAt: d.Since, StartEpoch: d.Since.Unix(), StatusUpdatedAt: w.Heard,
-				Origin: "loop", Heartbeat: run.Heartbeat{ToolCalls: d.ToolCalls, LastTool: d.LastTool, Tokens: d.Tokens},
-			}
-			if d.Since.IsZero() {
-				r.StartedAt = w.Heard
-			}
-			out = append(out, Run{r, w.Name, d.Item, w.Quiet})
-		}
-	}
-	slices.SortFunc(out, newer)
-	return out
-}
-
 func newer(a, b Run) int { return b.StartedAt.Compare(a.StartedAt) }
 
 // here reports whether this machine has the run's record, readable or not.
@@ -125,10 +104,11 @@ func (f *Fleet) here(id string) bool {
 	return !errors.Is(err, run.ErrNotFound)
 }
 
-// RunsOf are the runs of other machines that go on or have ended, the newest first: of one
-// project, or with "" of all that workers work for.
+// RunsOf are the runs of other machines that go on, are lost or have ended, the newest first by
+// the servers' clock: of one project, or with "" of all that workers work for.
 func (f *Fleet) RunsOf(ctx context.Context, workers []relay.Worker, project string) ([]Run, error) {
-	out := f.Going(workers, project)
+	going, lost := f.Going(ctx, workers, project)
+	out := append(going, lost...)
 	projects := []string{project}
 	if project == "" {
 		projects = nil
@@ -166,19 +146,21 @@ func Ended(e relay.EndedRun) (Run, bool) {
 	if json.Unmarshal(e.Doc, &d) != nil || d.ID != e.Run || !d.Status.Valid() {
 		return Run{}, false
 	}
+	shift(&d.Record, relay.Ahead(d.Told, e.At))
 	return Run{Record: d.Record, Worker: d.Worker, Item: loop.ItemOf(d.Record)}, true
 }
 
 // endedRun is what a worker tells of a run that has ended.
 type endedRun struct {
 	run.Record
-	Worker string `json:"worker,omitempty"`
-	Spent  *spent `json:"spent,omitempty"` // nil where that is not known, as of older programs
+	Worker string    `json:"worker,omitempty"`
+	Spent  *spent    `json:"spent,omitempty"` // nil where that is not known, as of older programs
+	Told   time.Time `json:"told,omitzero"`   // what the worker's clock said then
 }
 
 // EndedDoc is what a worker tells of a run that has ended, for [relay.Relay.Mirror].
-func EndedDoc(r run.Record, worker string) []byte {
-	d := endedRun{Record: r, Worker: worker}
+func EndedDoc(r run.Record, worker string, now time.Time) []byte {
+	d := endedRun{Record: r, Worker: worker, Told: now.UTC()}
 	if r.Result != nil {
 		usd, tokens := r.Spent()
 		d.Spent = &spent{usd, tokens, r.Result.NumTurns}
@@ -209,7 +191,8 @@ func (f *Fleet) Run(ctx context.Context, id string) (Run, error) {
 	if err != nil {
 		return Run{}, err
 	}
-	list := f.Going(workers, f.Project)
+	going, lost := f.Going(ctx, workers, f.Project)
+	list := append(going, lost...)
 	i := slices.IndexFunc(list, func(r Run) bool { return r.ID == id })
 	if i < 0 {
 		return Run{}, relay.ErrNotFound
@@ -273,7 +256,7 @@ func (f *Fleet) Loops(ctx context.Context, note func(worker string, err error)) 
 	if err != nil || len(states) == 0 {
 		return nil, err
 	}
-	q, err := f.Queue()
+	q, err := f.Queue(f.Project)
 	if err != nil {
 		return nil, err
 	}
@@ -408,7 +391,7 @@ func (f *Fleet) Resume(ctx context.Context, loops []Loop, say loop.Said) (to []L
 // putBack puts back what a person speaks of of what the loop of a worker has set aside, as
 // that would do it.
 func (f *Fleet) putBack(ctx context.Context, l *Loop, say loop.Said) (back []string, err error) {
-	q, err := f.Queue()
+	q, err := f.Queue(f.Project)
 	if err != nil {
 		return nil, err
 	}

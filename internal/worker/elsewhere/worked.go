@@ -10,6 +10,7 @@ import (
 	"reprise/internal/loop"
 	"reprise/internal/loop/core"
 	"reprise/internal/queue"
+	"reprise/internal/relay"
 )
 
 // spent is what a run came to, beside its record.
@@ -36,7 +37,7 @@ func loopOf(by string) string {
 // has them, and by what workers told of the runs, for as long as the servers have that
 // (seven days). here says of a claim that it was this machine's.
 func (f *Fleet) Worked(ctx context.Context, here func(item string, fence int64) bool) ([]loop.Iteration, error) {
-	q, err := f.Queue()
+	q, err := f.Queue(f.Project)
 	if err != nil {
 		return nil, err
 	}
@@ -56,6 +57,7 @@ func (f *Fleet) Worked(ctx context.Context, here func(item string, fence int64) 
 	for _, e := range told {
 		var d endedRun
 		if json.Unmarshal(e.Doc, &d) == nil && d.ID == e.Run && d.Status.Valid() {
+			shift(&d.Record, relay.Ahead(d.Told, e.At))
 			if item, fence := loop.ClaimOf(d.Record); item != "" {
 				runs[claim{item, fence}] = d
 			}
@@ -105,8 +107,9 @@ func outcome(w *loop.Iteration, o *queue.Outcome) {
 		Completed, Succeeded bool
 		Verified             core.Gate
 		Branch, Commit       string
+		Lacks                string
 	}
 	_ = json.Unmarshal(o.Data, &data) // of a person's or a script's claim it may be anything
 	w.Run, w.Session, w.Summary = cmp.Or(w.Run, o.Run), cmp.Or(w.Session, o.Session), cmp.Or(o.Summary, w.Summary)
-	w.Completed, w.Succeeded, w.Verified, w.Branch, w.Commit = data.Completed, data.Succeeded, data.Verified, data.Branch, data.Commit
+	w.Completed, w.Succeeded, w.Verified, w.Branch, w.Commit, w.Note = data.Completed, data.Succeeded, data.Verified, data.Branch, data.Commit, data.Lacks
 }
