@@ -127,7 +127,7 @@ func (l *Loop) archive(ctx context.Context, a core.Action) core.Event {
 				return nil
 			}
 		}
-		it.Note = note
+		it.Note = join(place.Lacks, note)
 		if it.Fate == core.Done {
 			l.whereto(&it, place, item.Task != "", conflict, err)
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"reprise/internal/git"
+	"reprise/internal/loop/core"
 	"reprise/internal/queue"
 	"reprise/internal/workspace"
 )
@@ -16,7 +17,8 @@ import (
 // begin is the commit that a new worktree of an item begins at, "" for what is checked
 // out: with what the items made that it depends on, where that is on branches of their
 // own. left are those of these branches that do not go together with the others: who works
-// on the item has to merge them. lacks says what it builds on and is nowhere to be found.
+// on the item has to merge them. lacks says what it builds on and is not in that. What is nowhere
+// to be had is a [missingError], until a person lets it begin without.
 func (t *Worktrees) begin(ctx context.Context, item queue.Item) (base string, left []string, lacks string, err error) {
 	if len(item.DependsOn) == 0 && t.Base == "" {
 		return "", nil, "", nil
@@ -27,8 +29,11 @@ func (t *Worktrees) begin(ctx context.Context, item queue.Item) (base string, le
 		return "", nil, "", err
 	}
 	if own := tips[item.ID]; own.local && workspace.IsMarked(t.Root, own.name, workspace.Mark(item.ID, item.Created)) {
-		left, err := missing(ctx, g, item, tips, own.commit)
-		return "", left, "", err // of an earlier try, which is gone on with
+		if left, err = missing(ctx, g, item, tips, own.commit); err != nil {
+			return "", nil, "", err
+		}
+		lacks, _, err = t.lacking(ctx, g, item, tips, own.commit)
+		return "", left, lacks, err // of an earlier try, which is gone on with
 	}
 	now, err := g.Resolve(ctx, cmp.Or(t.Base, "HEAD"))
 	if err != nil || now == "" {
@@ -38,11 +43,6 @@ func (t *Worktrees) begin(ctx context.Context, item queue.Item) (base string, le
 	for _, id := range item.DependsOn {
 		tip, ok := tips[id]
 		if !ok { // it made nothing, or its branch went when it had been merged
-			lack, err := t.lacks(ctx, g, id, now)
-			if err != nil {
-				return "", nil, "", err
-			}
-			lacks = join(lacks, lack)
 			continue
 		}
 		next, err := t.joined(ctx, g, now, tip.commit, fmt.Sprintf("Bring %s together for %s", tip.name, item.ID))
@@ -58,7 +58,50 @@ func (t *Worktrees) begin(ctx context.Context, item queue.Item) (base string, le
 		}
 		first = false
 	}
-	return now, left, lacks, nil
+	lacks, nowhere, err := t.lacking(ctx, g, item, tips, now)
+	if err == nil && nowhere && !letGo(&item) {
+		err = &missingError{lacks, item.ID}
+	}
+	return now, left, lacks, err
+}
+
+// missingError says that an item is not begun, because what it builds on is neither here nor at
+// the remote: begun without that it would come to something else than was meant.
+type missingError struct{ what, item string }
+
+func (e *missingError) Error() string {
+	return fmt.Sprintf("%s. Push that branch from where it was made, and let it go on; or let it begin without that: `reprise queue unpark %s`", e.what, e.item)
+}
+
+// letGo reports whether a person has let an item begin that was set aside because something was
+// missing: what they saw then is known to them.
+func letGo(item *queue.Item) bool {
+	asked := false
+	for _, e := range item.History {
+		switch {
+		case e.Op == queue.OpPark && strings.HasPrefix(e.Note, string(core.Missing)+": "):
+			asked = true
+		case e.Op == queue.OpUnpark && asked:
+			return true
+		}
+	}
+	return false
+}
+
+// lacking says what of all that an item builds on, and that has no branch any more, is not in
+// the history of a commit; nowhere that some of it cannot be had at all.
+func (t *Worktrees) lacking(ctx context.Context, g *git.Git, item queue.Item, tips map[string]tip, in string) (lacks string, nowhere bool, err error) {
+	for _, id := range item.DependsOn {
+		if _, ok := tips[id]; ok {
+			continue
+		}
+		lack, gone, err := t.lacks(ctx, g, id, in)
+		if err != nil {
+			return "", false, err
+		}
+		lacks, nowhere = join(lacks, lack), nowhere || gone
+	}
+	return lacks, nowhere, nil
 }
 
 // missing are the branches of what an item builds on that its own branch does not have: an
@@ -86,25 +129,43 @@ func (t *Worktrees) Building(made func(ctx context.Context, id string) (commit s
 }
 
 // lacks says that what an item has made which is done, and has no branch any more, is not in
-// the history of a commit: then what builds on it begins without that. It is "" also where
-// nobody knows what it has made.
-func (t *Worktrees) lacks(ctx context.Context, g *git.Git, id, in string) (string, error) {
+// the history of a commit, nor in its files as another commit: then what builds on it is without
+// that. It is "" also where nobody knows what it has made. nowhere says that its commit cannot be
+// had, so that nobody could tell.
+func (t *Worktrees) lacks(ctx context.Context, g *git.Git, id, in string) (what string, nowhere bool, err error) {
 	if t.made == nil {
-		return "", nil
+		return "", false, nil
 	}
 	commit, err := t.made(ctx, id)
 	if err != nil || commit == "" {
-		return "", err
+		return "", false, err
 	}
-	if there, err := g.Resolve(ctx, commit); err != nil {
-		return "", err
-	} else if there == "" {
-		return fmt.Sprintf("it builds on %s, whose branch %s is gone, and its commit %.12s is not in this repository: it begins without that, unless somebody has brought it in as another commit", id, placeName(id), commit), nil
+	there, err := g.Resolve(ctx, commit)
+	if err == nil && there == "" && t.commit != nil {
+		if err = t.commit(ctx, commit); err == nil {
+			there, err = g.Resolve(ctx, commit)
+		}
+	}
+	if err != nil {
+		return "", false, err
+	}
+	if there == "" {
+		return fmt.Sprintf("it builds on %s, of which neither the branch %s nor the commit %.12s is here, nor where this repository fetches from", id, placeName(id), commit), true, nil
 	}
 	if has, err := g.IsAncestor(ctx, commit, in); err != nil || has {
-		return "", err
+		return "", false, err
 	}
-	return fmt.Sprintf("it builds on %s, whose branch %s is gone, and it begins without its commit %.12s, unless somebody has brought that in as another one (`git branch %s %.12s` brings the branch back)", id, placeName(id), commit, placeName(id), commit), nil
+	// As where it was merged by a squash: then to merge it changes nothing.
+	tree, conflicts, err := g.MergeTree(ctx, in, commit)
+	if err != nil {
+		return "", false, err
+	}
+	if len(conflicts) == 0 {
+		if has, err := g.Run(ctx, "rev-parse", "--verify", in+"^{tree}"); err != nil || strings.TrimSpace(string(has)) == tree {
+			return "", false, err
+		}
+	}
+	return fmt.Sprintf("it builds on %s, whose branch %s is gone, and it begins without its commit %.12s, unless somebody has brought that in as another one (`git branch %s %.12s` brings the branch back)", id, placeName(id), commit, placeName(id), commit), false, nil
 }
 
 // madeBy is the commit that an item has made which is done, as the queue keeps it; "" where

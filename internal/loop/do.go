@@ -178,9 +178,12 @@ func (l *Loop) prepare(ctx context.Context, a core.Action) core.Event {
 	e := core.Prepared{Slot: a.Slot, Seq: a.Seq}
 	p, err := l.place(ctx, a.Claim, true)
 	var merging *mergingError
+	var missing *missingError
 	switch {
 	case errors.As(err, &merging):
 		e.Later = merging.Error()
+	case errors.As(err, &missing):
+		e.Missing = missing.Error()
 	case errors.Is(err, errHeld):
 		l.warn("prepare a workspace", err)
 		e.Held = heldWhy(err)
@@ -403,6 +406,9 @@ func (l *Loop) outcome(ctx context.Context, a core.Action) queue.Outcome {
 	data := map[string]any{"completed": a.How.Completed, "succeeded": a.How.Succeeded, "verified": a.How.Verified}
 	if p, ok := l.placed(a.Claim); ok {
 		data["branch"] = p.Branch
+		if p.Lacks != "" {
+			data["lacks"] = p.Lacks // or who merges it would not know
+		}
 		if t, ok := l.opt.Places.(Brancher); ok && a.How.Fate == core.Done && p.Branch != "" {
 			if tip, err := t.Tip(ctx, p.Branch); err == nil && tip != "" {
 				data["commit"] = tip // by which what builds on it finds it, whatever becomes of the branch

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -73,14 +74,15 @@ func TestFreshIsNoWork(t *testing.T) {
 	}
 }
 
-// What an item builds on and is nowhere is said; what was merged is not.
+// What an item builds on and is not in what it begins at is said; what was merged is not, be it by a
+// squash. What is nowhere to be had keeps it from being begun, until a person lets it.
 func TestBeginsWithout(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	sh := sheller(t, dir)
-	sh("git init -q -b trunk; echo 0 >f; git add -A; git commit -qm begin; git checkout -q -b loop-a; echo 1 >f; git commit -qam a; git checkout -q trunk; git checkout -q -b loop-b; echo 2 >g; git add g; git commit -qm b; git checkout -q trunk; git merge -q loop-b")
-	made := map[string]string{"a": sh("git rev-parse loop-a"), "b": sh("git rev-parse loop-b"), "c": strings.Repeat("1", 40)}
-	sh("git branch -q -D loop-a loop-b")
+	sh("git init -q -b trunk; echo 0 >f; git add -A; git commit -qm begin; git checkout -q -b loop-a; echo 1 >f; git commit -qam a; git checkout -q trunk; git checkout -q -b loop-b; echo 2 >g; git add g; git commit -qm b; git checkout -q trunk; git merge -q loop-b; git checkout -q -b loop-s; echo 3 >h; git add h; git commit -qm s; git checkout -q trunk; git merge -q --squash loop-s; git commit -qm squashed; echo 4 >i; git add i; git commit -qm more")
+	made := map[string]string{"a": sh("git rev-parse loop-a"), "b": sh("git rev-parse loop-b"), "s": sh("git rev-parse loop-s"), "c": strings.Repeat("1", 40)}
+	sh("git branch -q -D loop-a loop-b loop-s")
 	w := &Worktrees{Root: dir, Git: git.Options{Vars: map[string]string{"PATH": os.Getenv("PATH"), "HOME": dir}}, Now: time.Now}
 	made["d"] = "of another kind"
 	q := queue.Open(queue.Options{Dir: t.TempDir(), Now: time.Now})
@@ -98,12 +100,26 @@ func TestBeginsWithout(t *testing.T) {
 	}
 	w.Building((&Loop{opt: Options{Queue: q}}).madeBy)
 	for on, want := range map[string]string{
-		"a": made["a"][:12], "b": "", "c": "not in this repository", "d": "", "nowhere": "",
+		"a": made["a"][:12], "b": "", "s": "", "d": "", "nowhere": "",
 	} {
 		_, _, lacks, err := w.begin(t.Context(), queue.Item{ID: "x", DependsOn: []string{on}})
 		if err != nil || (lacks == "") != (want == "") || !strings.Contains(lacks, want) {
 			t.Errorf("on %s: %q, %v; want %q", on, lacks, err, want)
 		}
+	}
+	x := queue.Item{ID: "x", DependsOn: []string{"c"}}
+	_, _, _, err := w.begin(t.Context(), x)
+	missing, ok := errors.AsType[*missingError](err)
+	if !ok || !strings.Contains(missing.Error(), "neither the branch loop-c nor the commit 111111111111") || !strings.Contains(missing.Error(), "`reprise queue unpark x`") {
+		t.Errorf("on what is nowhere: %v", err)
+	}
+	x.History = []queue.Entry{{Op: queue.OpUnpark}, {Op: queue.OpPark, Note: "missing: " + missing.Error()}}
+	if _, _, _, err := w.begin(t.Context(), x); err == nil {
+		t.Error("it is begun, and nobody has let it")
+	}
+	x.History = append(x.History, queue.Entry{Op: queue.OpUnpark, Note: "go on"})
+	if _, _, lacks, err := w.begin(t.Context(), x); err != nil || !strings.Contains(lacks, "loop-c") {
+		t.Errorf("a person has let it begin: %q, %v", lacks, err)
 	}
 }
 

@@ -92,6 +92,8 @@ type Place struct {
 	// Unmerged are branches that the item builds on and that are not in its place, because
 	// they conflict with the rest.
 	Unmerged []string `json:"unmerged,omitempty"`
+	// Lacks is what the item builds on and is not in its place, in words; "" is nothing.
+	Lacks string `json:"lacks,omitempty"`
 	// Note is what happened to the place since the work on the item was begun, for who goes
 	// on with it.
 	Note string            `json:"note,omitempty"`

@@ -75,6 +75,9 @@ type Worktrees struct {
 
 	// made is what an item has made which is done; see Building.
 	made func(ctx context.Context, id string) (commit string, err error)
+	// commit brings a commit from where others have it, which is no error where nobody does; nil:
+	// what is here is all that there is.
+	commit func(ctx context.Context, id string) error
 
 	merging  sync.Mutex // held while one is merged
 	mu       sync.Mutex // of what follows
@@ -186,7 +189,7 @@ func (t *Worktrees) Prepare(ctx context.Context, item queue.Item, _ int64) (Plac
 	delete(t.seen, made.Name)
 	t.mu.Unlock()
 	w := made.Workspace
-	p := Place{Name: w.Name, Dir: w.Root(), Top: w.Dir, Base: w.Base, Branch: w.Branch, Unmerged: left, Note: join(join(note, made.Taken), lacks), Vars: map[string]string{}}
+	p := Place{Name: w.Name, Dir: w.Root(), Top: w.Dir, Base: w.Base, Branch: w.Branch, Unmerged: left, Lacks: lacks, Note: join(join(note, made.Taken), lacks), Vars: map[string]string{}}
 	for _, v := range w.Vars() {
 		p.Vars[v[0]] = v[1]
 	}

@@ -131,6 +131,18 @@ func (s *Shared) Prepare(ctx context.Context, item queue.Item, fence int64) (Pla
 	return p, nil
 }
 
+// Building is from [Brancher]. A commit that no branch here has may still be at the remote.
+func (s *Shared) Building(made func(ctx context.Context, id string) (commit string, err error)) {
+	s.Worktrees.Building(made)
+	s.commit = func(ctx context.Context, id string) error {
+		err := s.reach(ctx, func() error { return s.git().FetchRefs(ctx, s.Remote, id) })
+		if errors.Is(err, git.ErrNetwork) || errors.Is(err, git.ErrTimeout) || ctx.Err() != nil {
+			return fmt.Errorf("%w: %s", errFetch, git.Said(err))
+		}
+		return nil // what else it says means that it has none of that name
+	}
+}
+
 // refs are the item's branch here and its copy of the remote's, "" for none.
 func (s *Shared) refs(ctx context.Context, id string) (local, there string, err error) {
 	g := s.git()

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -198,5 +199,39 @@ func TestRemoteAwayIsNoItemsFault(t *testing.T) {
 	s.here.Patience = time.Second
 	if err := s.here.Fetch(t.Context()); err == nil || len(said) != 1 || !strings.HasPrefix(said[0], "the git remote origin cannot be reached, and is tried for 1s: ") {
 		t.Errorf("%v, and it is told of %q", err, said)
+	}
+}
+
+// What an item builds on may have no branch any more, and be at the remote all the same: then it is
+// known whether its work is in what is begun at.
+func TestMissingIsFetched(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.sh("there", "git checkout -q -b loop-b; echo b > b; git add b; git commit -qm b; git push -q origin loop-b; git push -q origin --delete loop-b; git checkout -q -B trunk origin/trunk")
+	commit := s.sh("there", "git rev-parse loop-b")
+	s.here.Building(func(_ context.Context, id string) (string, error) {
+		if id == "c" {
+			return strings.Repeat("1", 40), nil
+		}
+		return commit, nil
+	})
+	s.here.Base = "origin/trunk"
+	begin := func(on string) (string, error) {
+		t.Helper()
+		if err := s.here.Fetch(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		_, _, lacks, err := s.here.begin(t.Context(), queue.Item{ID: "x", DependsOn: []string{on}})
+		return lacks, err
+	}
+	if lacks, err := begin("b"); err != nil || !strings.Contains(lacks, "without its commit "+commit[:12]) {
+		t.Errorf("it was deleted: %q, %v", lacks, err)
+	}
+	if _, err := begin("c"); !errors.As(err, new(*missingError)) {
+		t.Errorf("it is nowhere: %v", err)
+	}
+	s.sh("there", "git merge -q --squash loop-b && git commit -qm squashed && git push -q origin trunk")
+	if lacks, err := begin("b"); err != nil || lacks != "" {
+		t.Errorf("it was merged by a squash: %q, %v", lacks, err)
 	}
 }

@@ -231,7 +231,7 @@ type Memory struct {
 
 // Interrupt is what a person must decide.
 type Interrupt struct {
-	Kind  string   `json:"kind"` // agent, gate, budget, authentication, repository, failing, identical, person, cancelled, continues
+	Kind  string   `json:"kind"` // agent, gate, budget, authentication, repository, failing, identical, person, cancelled, continues, missing
 	Why   string   `json:"why"`
 	Items []string `json:"items,omitempty"` // set aside because of it
 	// Halt says that nothing may go on meanwhile, not even what runs.
@@ -253,6 +253,7 @@ const (
 	ByPerson    = "person"
 	ByCancel    = "cancelled"
 	ByContinues = "continues"
+	ByMissing   = "missing"
 )
 
 // Time is a moment: on the loop's own clock, which only goes forward, and on the

@@ -43,6 +43,7 @@ const (
 	BeingMerged  Class = "being merged"   // what it builds on is merged by an item of its own, which is not done
 	PlaceInUse   Class = "place in use"   // somebody works where it would be worked on
 	RepoHeld     Class = "repository"     // nothing is done in the repository until a person has looked at it
+	Missing      Class = "missing"        // what it builds on is nowhere to be had
 	RemoteAway   Class = "remote away"    // what other machines have made cannot be brought in
 	SessionGone  Class = "session gone"   // the client has not kept the session that was to be gone on with
 )

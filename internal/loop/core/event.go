@@ -48,6 +48,9 @@ type (
 		// Away is why nothing can be begun on this machine for the moment: the remote with which
 		// it exchanges work cannot be had. "" where it can.
 		Away string
+		// Missing is what it builds on and is nowhere to be had, "" for nothing: a person decides
+		// whether it is begun without that.
+		Missing string
 	}
 	// Launched answers a Launch.
 	Launched struct {

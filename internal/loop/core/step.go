@@ -290,6 +290,8 @@ func (s *State) prepared(e Prepared, out *[]Action) {
 		s.settle(e.Slot, Settle{Fate: Release, Class: RepoHeld, Reason: e.Held}, out)
 	case e.Away != "":
 		s.settle(e.Slot, Settle{Fate: Release, Class: RemoteAway, Reason: e.Away}, out)
+	case e.Missing != "":
+		s.settle(e.Slot, Settle{Fate: Park, Class: Missing, Reason: e.Missing, Interrupt: ByMissing}, out)
 	case e.Err != "":
 		set := Settle{Class: BadWorkspace, Reason: e.Err}
 		s.unstarted(p, &set)

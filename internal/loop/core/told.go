@@ -32,6 +32,8 @@ func KindWords(kind string) string {
 		return "the same failure again"
 	case ByContinues:
 		return "not finished in several sessions"
+	case ByMissing:
+		return Missing.Words()
 	}
 	return kind
 }
@@ -45,6 +47,8 @@ func (c Class) Words() string {
 		return "it has no place to work"
 	case RemoteAway:
 		return "the remote is away"
+	case Missing:
+		return "what it builds on is missing"
 	case Crashed:
 		return "its process ended without a result"
 	case RateLimited:
@@ -70,7 +74,7 @@ func AnswerTo(kind, item string) string {
 	switch {
 	case item == "":
 		return "reprise loop resume"
-	case ByStop(kind):
+	case ByStop(kind), kind == ByMissing:
 		return "reprise loop resume --item " + item
 	}
 	return AnswerCommand(item)

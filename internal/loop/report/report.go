@@ -367,7 +367,7 @@ func asks(it Iteration, line string) string {
 		line += "\n"
 	}
 	switch {
-	case core.ByStop(it.Interrupt):
+	case core.ByStop(it.Interrupt), it.Interrupt == core.ByMissing:
 		line += "\n  Let it go on with `" + core.AnswerTo(it.Interrupt, it.Item) + "`."
 	case it.Interrupt == core.ByGate:
 		line += "\n  " + mdfile.EscapeCell(afterChecks(&it))

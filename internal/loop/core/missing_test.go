@@ -1,0 +1,32 @@
+package core
+
+import (
+	"slices"
+	"testing"
+)
+
+// What an item builds on and is nowhere to be had is no failure of it, or of anything: it is set
+// aside, a person is told, and it goes on when they say so.
+func TestMissingIsForAPerson(t *testing.T) {
+	for _, on := range []OnInterrupt{Wait, Skip} {
+		l := DefaultLimits()
+		l.OnInterrupt = on
+		s := New("loop-a", l, Time{})
+		s.Slots[0] = Slot{Step: Preparing, Seq: 7, Claim: Claim{Item: Item{ID: "a"}, Fence: 3}}
+		s, _ = Apply(s, Time{}, Prepared{Slot: 0, Seq: 7, Missing: "loop-b is gone"})
+		p := s.Slots[0]
+		if p.Step != Settling || p.Settle.Fate != Park || p.Settle.Class != Missing || p.Settle.Interrupt != ByMissing || s.Spawning+s.Row != 0 {
+			t.Fatalf("%+v, %+v", p, p.Settle)
+		}
+		s, _ = Apply(s, Time{}, Settled{Slot: 0, Seq: p.Seq})
+		s, out := Apply(s, Time{}, Archived{Slot: 0, Seq: s.Slots[0].Seq})
+		told := func(a Action) bool { return a.Op == OpNotify && a.Item == "a" && a.Kind == ByMissing }
+		if !slices.ContainsFunc(out, told) || !s.Items["a"].Parked || s.Items["a"].Asked != "loop-b is gone" || (s.Phase == Waiting) != (on == Wait) {
+			t.Fatalf("%s: %+v, %+v, %v", s.Phase, s.Items["a"], s.Interrupt, out)
+		}
+		s, out = Apply(s, Time{}, Resumed{Items: []string{"a"}})
+		if !slices.ContainsFunc(out, func(a Action) bool { return a.Op == OpUnpark && a.Item == "a" }) || s.Items["a"].Parked {
+			t.Fatalf("%+v, %v", s.Items["a"], out)
+		}
+	}
+}
