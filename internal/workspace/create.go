@@ -183,6 +183,9 @@ func (m *Manager) plan(ctx context.Context, o CreateOptions) (w Workspace, from 
 		// What a worktree's own files say of its branch is not so there.
 		return w, from, fmt.Errorf("%w: %s keeps its refs in a reftable, and reprise reads files; `git refs migrate --ref-format=files` in it makes them such", ErrRefused, from.top)
 	}
+	if err := m.inPlace(ctx, g, common); err != nil {
+		return w, from, err
+	}
 	sub, err := filepath.Rel(from.top, from.root)
 	if err != nil || sub == "." {
 		sub = ""

@@ -42,6 +42,9 @@ func (m *Manager) Detail(ctx context.Context, name string) (Detail, error) {
 		return d, nil
 	}
 	g := m.git(w.Dir)
+	if err := m.inPlace(ctx, g, w.Common); err != nil {
+		return d, err
+	}
 	out, err := g.Run(ctx, "--no-optional-locks", "status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames")
 	if err != nil {
 		return d, err

@@ -147,6 +147,44 @@ func (p *place) cycle() {
 	}
 }
 
+// Where git would look at the main checkout in every worktree, none is made, and one that there
+// is already is not taken for empty.
+func TestWorktreeElsewhereIsRefused(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	m := p.manager()
+	c := p.create(workspace.CreateOptions{Name: "auth"})
+	p.write(c.Dir, "precious.txt", "work\n")
+	p.git(p.code, "config", "extensions.worktreeConfig", "true")
+	p.git(p.code, "config", "core.worktree", p.code)
+	refused := func(what string, err error) {
+		t.Helper()
+		if !errors.Is(err, workspace.ErrRefused) || !strings.Contains(err.Error(), "git config --local --unset core.worktree") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	_, err := m.Create(t.Context(), workspace.CreateOptions{Name: "other"})
+	refused("create", err)
+	if _, err := m.Get("other"); !errors.Is(err, workspace.ErrNotFound) {
+		t.Errorf("what was refused is there: %v", err)
+	}
+	_, err = m.Remove(t.Context(), "auth", workspace.RemoveOptions{Save: true})
+	refused("remove", err)
+	_, err = m.Detail(t.Context(), "auth")
+	refused("show", err)
+	if _, err := os.Stat(filepath.Join(c.Dir, "precious.txt")); err != nil {
+		t.Fatal(err)
+	}
+	p.git(p.code, "config", "--worktree", "core.worktree", p.code)
+	p.git(p.code, "config", "--local", "--unset", "core.worktree")
+	if d, err := m.Detail(t.Context(), "auth"); err != nil || d.Untracked != 1 {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if r, err := m.Remove(t.Context(), "auth", workspace.RemoveOptions{Save: true}); err != nil || r.Saved == "" {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 // A repository whose refs are in a reftable is refused with what to do: its files say that
 // every worktree is on a branch that there is not. (Git makes such a one from 2.45 on; of it
 // only the directory is seen here.)

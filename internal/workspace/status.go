@@ -40,6 +40,9 @@ func (k *work) clean() bool { return len(k.changed)+len(k.untried) == 0 }
 // file is passed over: changes in those that are marked as unchanged are changes.
 func (m *Manager) look(ctx context.Context, w *Workspace) (*work, error) {
 	g := m.git(w.Dir)
+	if err := m.inPlace(ctx, g, w.Common); err != nil {
+		return nil, fmt.Errorf("look at %s: %w", w.Dir, err)
+	}
 	k := &work{admin: git.LinkedDir(w.Dir)}
 	k.index = filepath.Join(k.admin, "reprise-index")
 	g = g.WithIndex(k.index)
