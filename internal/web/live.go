@@ -12,7 +12,7 @@ import (
 
 const (
 	// beatEvery is how often a stream that has nothing to say says so, so that one
-	// whose browser has gone is found out about.
+	// whose browser has gone is found out about, and a page knows that it is not old.
 	beatEvery  = 15 * time.Second
 	writeTime  = 10 * time.Second
 	maxStreams = 64
@@ -58,11 +58,7 @@ func (s *stream) event(name, id, data string) error {
 	return s.flush()
 }
 
-func (s *stream) beat() error {
-	s.buf.Reset()
-	s.buf.WriteString(":\n\n")
-	return s.flush()
-}
+func (s *stream) beat() error { return s.event("beat", "", "") }
 
 func (s *stream) flush() error {
 	_ = s.control.SetWriteDeadline(time.Now().Add(writeTime))

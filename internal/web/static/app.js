@@ -6,11 +6,12 @@ const state = document.getElementById("live-state");
 const shown = new WeakMap(); // part → what was drawn last
 const parts = () => [...document.querySelectorAll("[data-part]")];
 
-// busy says that somebody is writing in a part: it is not drawn anew under their hands.
+// busy says that somebody is writing in a part: it is not drawn anew under their hands. An
+// empty field in which the keyboard is can be: it is found again.
 function busy(part) {
   const at = document.activeElement;
-  if (part.contains(at) && at.matches("input, textarea, select")) return true;
-  if (part.querySelector(".moving")) return true;
+  if (part.contains(at) && at.matches("input, textarea, select") && !(at.matches("textarea[id]") && at.value === "")) return true;
+  if (part.querySelector(".moving, .sending")) return true;
   for (const field of part.querySelectorAll("input:not([type=hidden]), textarea")) {
     if (field.type === "checkbox" || field.type === "radio" ? field.checked !== field.defaultChecked : field.value !== field.defaultValue) return true;
   }
@@ -24,6 +25,7 @@ let asking = null;
 let again = false;
 
 async function refresh() {
+  if (!parts().length) return say("Live"); // of what somebody writes on nothing is drawn anew
   if (asking) {
     again = true;
     return;
@@ -32,6 +34,7 @@ async function refresh() {
   try {
     const answer = await fetch(location.href, { signal: asking.signal, cache: "no-store", redirect: "error" });
     if (!answer.ok) throw new Error(answer.statusText);
+    heard = new Date();
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     for (const part of parts()) {
       const fresh = page.querySelector(`[data-part="${part.dataset.part}"]`);
@@ -39,7 +42,7 @@ async function refresh() {
     }
     say("Live");
   } catch (err) {
-    if (err.name !== "AbortError") say("Not up to date: load the page anew");
+    if (err.name !== "AbortError" && (await reach())) say("Not up to date: load the page anew");
   } finally {
     asking = null;
     if (again) {
@@ -104,17 +107,124 @@ let output = null;
 
 function listen() {
   if (document.hidden) return;
+  if (gone) {
+    reach();
+    return;
+  }
   const topics = new Set(parts().flatMap((p) => p.dataset.topics.split(" ")));
-  if (topics.size && !live) {
+  if (!live) {
     live = new EventSource(document.body.dataset.live);
-    live.addEventListener("hello", refresh);
-    live.addEventListener("changed", (e) => {
+    const hear = (name, fn) => live.addEventListener(name, (e) => {
+      heard = new Date();
+      fn?.(e);
+    });
+    hear("hello", () => {
+      streaming = true;
+      refresh();
+    });
+    hear("beat");
+    hear("changed", (e) => {
       if (e.data.split(" ").some((t) => topics.has(t))) refresh();
     });
-    live.addEventListener("error", () => say(live?.readyState === EventSource.CLOSED ? "The dashboard has ended" : "Connecting…"));
+    live.addEventListener("error", async () => {
+      if (streaming) heard = new Date(); // until now it would have been told of a change
+      streaming = false;
+      const closed = live?.readyState === EventSource.CLOSED;
+      say("Connecting…");
+      if ((await reach()) && closed) say("Not up to date: close other pages of the dashboard, and load this one anew");
+    });
   }
   follow();
 }
+
+// A dashboard that has ended never comes back: its cookie is worthless, and the next one has
+// another address. The way to it may be cut off for a while. Either is told above the page,
+// which is old from then on, and what was written stays in its form.
+let band = null;
+const patience = 10000; // milliseconds for an answer that costs nothing
+const quiet = 45000; // three beats of the stream
+let streaming = false;
+let heard = new Date(); // what is shown is as things were then, or later
+let gone = false;
+let reaching = null;
+let later = 0;
+
+// reach asks whether the dashboard is there.
+function reach() {
+  reaching ??= (async () => {
+    let there = false;
+    try {
+      there = (await fetch(document.querySelector("link[rel=icon]").href, { cache: "no-store", redirect: "error", signal: AbortSignal.timeout(patience) })).ok;
+    } catch {
+      // nobody answers
+    }
+    reaching = null;
+    if (there) found();
+    else lost();
+    return there;
+  })();
+  return reaching;
+}
+
+function lost() {
+  if (!gone) {
+    gone = true;
+    hush();
+    band = document.getElementById("gone-band").content.firstElementChild.cloneNode(true);
+    const at = band.querySelector("time");
+    at.dateTime = heard.toISOString();
+    const day = heard.toDateString() === new Date().toDateString() ? {} : { day: "numeric", month: "short" };
+    at.textContent = heard.toLocaleString("en-GB", { ...day, hour: "2-digit", minute: "2-digit", second: "2-digit" });
+    document.getElementById("main").prepend(band);
+    say("Not reached");
+  }
+  clearTimeout(later);
+  later = setTimeout(() => gone && !document.hidden && reach(), 5000);
+}
+
+function found() {
+  if (!gone) return;
+  gone = false;
+  band.remove();
+  listen();
+}
+
+function hold() {
+  if (!gone) return; // it has come back meanwhile
+  band.querySelector(".held").hidden = false;
+  band.focus();
+}
+
+setInterval(() => {
+  if (streaming && !document.hidden && Date.now() - heard > quiet) reach();
+}, patience);
+
+// Nothing is sent, and no page left, into nowhere: the browser would show its own page of an
+// error in place of what was written.
+document.addEventListener("submit", async (e) => {
+  const form = e.target;
+  if (e.defaultPrevented || form.classList.contains("sent") || (form.method === "get" && !gone)) return;
+  e.preventDefault();
+  if (form.classList.contains("sending")) return;
+  form.classList.add("sending");
+  const there = await reach();
+  form.classList.remove("sending");
+  if (!there) {
+    hold();
+    return;
+  }
+  form.classList.add("sent");
+  form.requestSubmit(e.submitter);
+  form.classList.remove("sent");
+});
+
+document.addEventListener("click", async (e) => {
+  const link = e.target.closest?.("a[href]");
+  if (!gone || !link || e.defaultPrevented || e.button || e.ctrlKey || e.metaKey || e.shiftKey || link.origin !== location.origin || (link.hash && link.pathname === location.pathname)) return;
+  e.preventDefault();
+  if (await reach()) location.href = link.href;
+  else hold();
+});
 
 function follow() {
   const list = document.querySelector("[data-stream]");
@@ -138,6 +248,8 @@ function follow() {
 }
 
 function hush() {
+  if (streaming) heard = new Date();
+  streaming = false;
   live?.close();
   output?.close();
   live = output = null;
