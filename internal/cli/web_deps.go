@@ -17,6 +17,7 @@ import (
 	"reprise/internal/learn"
 	"reprise/internal/learn/scopes"
 	"reprise/internal/loop"
+	"reprise/internal/memory"
 	"reprise/internal/proc"
 	"reprise/internal/queue"
 	"reprise/internal/recall"
@@ -176,6 +177,9 @@ func (a *App) webMemory(home *config.Home) (*web.Remembering, error) {
 			return recall.Answer{}, err
 		}
 		return known.Index.Recall(ctx, q)
+	}
+	if files[0].Scope() == memory.ScopeProject {
+		m.CreateHere = files[0].Store.Create
 	}
 	m.Classes = leftClasses()
 	m.Latest = func(ctx context.Context, q recall.Question) (recall.Answer, bool, error) {

@@ -94,6 +94,15 @@ func (s *Server) loopLook(l *watch.Look) {
 	}
 }
 
+// boxOf is the part of a page at which a question is answered: the field, so that the keyboard
+// is in it at once, and the box around it where there is none.
+func (s *Server) boxOf(q *loop.Question) string {
+	if q.Stopped() || s.deps.ReadOnly {
+		return "answer-" + q.Item
+	}
+	return "reply-" + q.Item
+}
+
 // boxes are the places where what agents have asked is answered, by the item that it is
 // about: until then the item stays set aside, and cannot be put back.
 func (s *Server) boxes(ctx context.Context, v loopView) map[string]string {
@@ -107,14 +116,14 @@ func (s *Server) boxes(ctx context.Context, v loopView) map[string]string {
 			}
 			for _, q := range row.Open {
 				if q.Asked() {
-					out[q.Item] = "/fleet#answer-" + q.Item
+					out[q.Item] = "/fleet#" + s.boxOf(&q.Question)
 				}
 			}
 		}
 	}
 	for _, q := range v.Open {
 		if q.Asked() {
-			out[q.Item] = "/work#answer-" + q.Item
+			out[q.Item] = "/work#" + s.boxOf(&q.Question)
 		}
 	}
 	return out

@@ -67,7 +67,7 @@ func TestAskedItemIsAnsweredNotPutBack(t *testing.T) {
 	}
 	for _, path := range []string{"/work", "/work/items?state=blocked", "/work/items/colour", "/work/items/aside"} {
 		body := h.page(path)
-		answer, back := strings.Contains(body, `/work#answer-colour"`), strings.Contains(body, "/work/items/colour/unpark")
+		answer, back := strings.Contains(body, `/work#reply-colour"`), strings.Contains(body, "/work/items/colour/unpark")
 		if want := !strings.HasSuffix(path, "aside"); answer != want || back {
 			t.Errorf("%s: a way to the answer %v, a button that is refused %v", path, answer, back)
 		}

@@ -228,7 +228,9 @@ type afarLoop struct {
 	// Interrupt is what it waits for that is about no item.
 	Interrupt *core.Interrupt
 	Budget    []gauge
-	Going     bool // its worker lives and it has not ended
+	Going     bool   // its worker lives and it has not ended
+	Idle      string // why nobody works in it, although nothing keeps it from that
+	Reached   string // field of the ceiling at which it waits
 }
 
 type fleetPage struct {
@@ -333,6 +335,9 @@ func loopAfar(project string, l elsewhere.Loop, workers []relay.Worker) (afarLoo
 	if i >= 0 {
 		row.Quiet, row.Unsaved = workers[i].Quiet, workers[i].UnsavedOf(project)
 		row.Going = l.State.Phase != core.Finished
+		if !row.Quiet && l.State.HoldUntil <= l.State.Now.Loop {
+			row.Idle = idle(&l.State)
+		}
 	}
 	for _, q := range l.Questions {
 		if q.Open() {
@@ -340,7 +345,7 @@ func loopAfar(project string, l elsewhere.Loop, workers []relay.Worker) (afarLoo
 		}
 	}
 	if in := l.State.Interrupt; in != nil && len(in.Items) == 0 && l.State.Phase != core.Finished {
-		row.Interrupt = in
+		row.Interrupt, row.Reached = in, reached(in, row.Metrics)
 	}
 	return row, i >= 0 || len(row.Open) > 0
 }
@@ -437,7 +442,7 @@ func (s *Server) waitsAfar(state fleetState) []matter {
 			if q.Stopped() {
 				text, do = "On the worker "+l.Worker+", "+q.Words(), "Let it go on"
 			}
-			out = append(out, matter{Tone: "warn", Text: text, Path: "/fleet#answer-" + q.Item, Act: do})
+			out = append(out, matter{Tone: "warn", Text: text, Path: "/fleet#" + s.boxOf(&q.Question), Act: do})
 		}
 		if row.Interrupt != nil && len(row.Open) == 0 {
 			out = append(out, matter{Tone: "warn", Text: "The worker " + l.Worker + " waits for you: " + oneLine(200, row.Interrupt.Why), Path: "/fleet", Act: "Look at it"})

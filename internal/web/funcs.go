@@ -38,12 +38,14 @@ var notes = map[string]string{
 	"allowed":      "The rules are in your settings: what they allow is not asked about any more.",
 	"rolled":       "The earlier policy is in force again.",
 	"demoted":      "The promotion was taken back.",
-	"forgotten":    "Forgotten: nothing serves it any more.",
+	"forgotten":    "Forgotten: nothing serves it any more, nor what went with it. It can be brought back below.",
 	"brought-back": "It is remembered again, with what went with it.",
 	"paused":       "Asked: nothing new is begun until the loop is resumed.",
-	"resumed":      "Asked: the loop goes on.",
+	"resumed":      "Sent: the loop goes on as soon as it has read this.",
+	"answered":     "Your answer was sent to the loop, which tells the agent.",
 	"gone-on":      "It goes on, in this run.",
 	"waits":        "No loop runs; the next one begins with this answer.",
+	"waits-so":     "No loop runs; the next one goes on so.",
 	"stopping":     "Asked: the agents are being stopped (up to 30 s), and the loop ends as soon as they have.",
 	"draining":     "Asked: the loop ends when what is being done is done, and begins nothing new.",
 	"asked":        "Asked: the worker goes on so as soon as it hears of it.",
@@ -64,6 +66,9 @@ func funcs(now func() time.Time) template.FuncMap {
 		"usd":     term.USD,
 		"num":     num,
 		"kind":    core.KindWords,
+		"ceilings": func(id, need, of string) ceilingForm {
+			return ceilingForm{ID: id, Need: need, Of: of, Fields: ceilingFields()}
+		},
 		"size":    term.Size,
 		"oneline": oneLine,
 		"gist": func(n int, s string) string {

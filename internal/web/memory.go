@@ -60,6 +60,8 @@ type Knowledge interface {
 // a time.
 type Remembering struct {
 	Files MemoryService
+	// CreateHere makes a block of the project's own memory; nil outside any project.
+	CreateHere func(ctx context.Context, b memory.CreateBlock) (memory.Written, error)
 	// Recall answers a question by the policy in force, with what its scores are made of.
 	Recall    func(ctx context.Context, q recall.Question) (recall.Answer, error)
 	Knowledge Knowledge
@@ -140,11 +142,12 @@ type memoryPage struct {
 	Always   []string // of core and index those that are there
 	Reports  []memory.Report
 	Trouble  []string
+	Here     bool // a block can be made for the project alone
 }
 
 func (s *Server) memoryShow(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	p := memoryPage{Question: strings.TrimSpace(q.Get("q")), AsOf: strings.TrimSpace(q.Get("as-of")), All: q.Get("all") != ""}
+	p := memoryPage{Question: strings.TrimSpace(q.Get("q")), AsOf: strings.TrimSpace(q.Get("as-of")), All: q.Get("all") != "", Here: s.deps.Memory.CreateHere != nil}
 	if len(p.Question) > maxQuestion {
 		p.Question = strings.ToValidUTF8(p.Question[:maxQuestion], "")
 	}
@@ -369,12 +372,20 @@ func diffOf(old, text string) []diffLine {
 
 func (s *Server) blockCreate(w http.ResponseWriter, r *http.Request) {
 	b := memory.CreateBlock{Name: strings.TrimSpace(r.PostForm.Get("name")), Content: normal(r.PostForm.Get("text")), Summary: strings.TrimSpace(r.PostForm.Get("summary"))}
-	written, err := s.deps.Memory.Files.Create(r.Context(), b)
+	scope, create := memory.ScopeGlobal, s.deps.Memory.Files.Create
+	if here := s.deps.Memory.CreateHere; here != nil && r.PostForm.Get("for") == memory.ScopeProject {
+		if err := s.deps.Claim(r.Context()); err != nil {
+			s.fail(w, r, http.StatusConflict, err)
+			return
+		}
+		scope, create = memory.ScopeProject, here
+	}
+	written, err := create(r.Context(), b)
 	if err != nil {
 		s.memoryFail(w, r, err)
 		return
 	}
-	s.done(w, r, "/memory/block/"+memory.ScopeGlobal+"/"+url.PathEscape(written.Name), "created")
+	s.done(w, r, "/memory/block/"+scope+"/"+url.PathEscape(written.Name), "created")
 }
 
 func (s *Server) memoryFail(w http.ResponseWriter, r *http.Request, err error) {
@@ -500,6 +511,8 @@ func (s *Server) knowledgeChange(w http.ResponseWriter, r *http.Request) {
 	to := "/memory"
 	if note != "forgotten" && c.ID != "" {
 		to = "/memory/item/" + url.PathEscape(c.ID)
+	} else if a, err := k.Why(ctx, id); err == nil && a.Forgotten { // where it is brought back
+		to = "/memory/item/" + url.PathEscape(id)
 	}
 	s.done(w, r, to, note)
 }

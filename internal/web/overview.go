@@ -51,6 +51,7 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		p.Trouble = append(p.Trouble, err.Error())
 	}
+	refused := s.refused()
 	for _, rec := range list {
 		where := ""
 		if rec.Project == s.deps.Project {
@@ -63,9 +64,9 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 		}
 		switch {
 		case !rec.Status.Settled():
-			p.Active = append(p.Active, s.runRow(rec))
+			p.Active = append(p.Active, s.runRow(rec, refused))
 		case len(p.Recent) < recentRuns:
-			p.Recent = append(p.Recent, s.runRow(rec))
+			p.Recent = append(p.Recent, s.runRow(rec, refused))
 		}
 		// Of a loop's runs the loop tells below, for as long as somebody is waited for.
 		if rec.Status == run.Interrupted && rec.Origin != "loop" && rec.ResumedBy == "" {
@@ -77,10 +78,10 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 	for _, q := range p.Loop.Open {
 		asked = append(asked, q.Item)
 		if q.Stopped() {
-			asks = append(asks, matter{Tone: "warn", Text: q.Words(), Path: "/work#answer-" + q.Item, Act: "Let it go on"})
+			asks = append(asks, matter{Tone: "warn", Text: q.Words(), Path: "/work#" + s.boxOf(&q.Question), Act: "Let it go on"})
 			continue
 		}
-		asks = append(asks, matter{Tone: "warn", Text: "The loop waits for your answer about " + q.Item + ": " + oneLine(200, q.Why), Path: "/work#answer-" + q.Item, Act: "Answer"})
+		asks = append(asks, matter{Tone: "warn", Text: "The loop waits for your answer about " + q.Item + ": " + oneLine(200, q.Why), Path: "/work#" + s.boxOf(&q.Question), Act: "Answer"})
 	}
 	if i := p.Loop.Interrupt; tell.Beside(i, asked) && p.Loop.State.Phase != core.Finished {
 		asks = append(asks, matter{Tone: "warn", Text: "The loop waits for you: " + oneLine(200, i.Why), Path: "/work#answer", Act: "Look at it"})

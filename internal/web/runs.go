@@ -46,6 +46,9 @@ type runRow struct {
 	Cost    float64
 	Tokens  int64
 	Class   string // of its colour
+	// Refused says that its work was not taken, by the project's checks or by the loop: that
+	// its client ended without an error says nothing of that.
+	Refused bool
 	// Elsewhere says that the run is of another project than the dashboard's, or of none.
 	Elsewhere bool
 }
@@ -62,8 +65,12 @@ func (r runRow) Scope() string {
 // no name that a project can have.
 const noProject = "(none)"
 
-func (s *Server) runRow(r run.Record) runRow {
+// runRow is made of a run's record; refused are the runs whose work was not taken.
+func (s *Server) runRow(r run.Record, refused map[string]bool) runRow {
 	row := runRow{Record: r, Elapsed: r.Elapsed(s.deps.Now()), Class: runClass(r.Status), Tokens: r.Heartbeat.Tokens, Elsewhere: r.Project != s.deps.Project}
+	if r.Status == run.Completed && refused[r.ID] {
+		row.Refused, row.Class = true, "warn"
+	}
 	if task, err := r.About(); err == nil {
 		row.Task = output.Hide(task)
 	} else {
@@ -78,6 +85,15 @@ func (s *Server) runRow(r run.Record) runRow {
 		row.Cost, row.Tokens = u.USD, max(row.Tokens, u.Tokens)
 	}
 	return row
+}
+
+// refused are the runs whose work was not taken. What cannot be read of the log, the pages
+// that show it say.
+func (s *Server) refused() (runs map[string]bool) {
+	if s.deps.Events != nil {
+		_ = s.tail.look(s.deps.Events.Dir, func(t *tail) { runs = maps.Clone(t.hooks.refused) })
+	}
+	return runs
 }
 
 // runClass is the tone of a state: good, bad, busy or still.
@@ -130,8 +146,9 @@ func (s *Server) runList(w http.ResponseWriter, r *http.Request) {
 	if p.From+runsPerPage < len(list) {
 		p.Next = p.From + runsPerPage
 	}
+	refused := s.refused()
 	for _, rec := range list[p.From:min(len(list), p.From+runsPerPage)] {
-		p.Rows = append(p.Rows, s.runRow(rec))
+		p.Rows = append(p.Rows, s.runRow(rec, refused))
 	}
 	s.show(w, r, "runs", s.view(r, "runs", "Runs", p))
 }
@@ -204,7 +221,7 @@ func (s *Server) runShow(w http.ResponseWriter, r *http.Request) {
 		s.runFail(w, r, err)
 		return
 	}
-	p := runPage{Run: s.runRow(rec), Earlier: -1, Latest: true, Settled: rec.Status.Settled()}
+	p := runPage{Run: s.runRow(rec, s.refused()), Earlier: -1, Latest: true, Settled: rec.Status.Settled()}
 	s.itsItem(r.Context(), &p)
 	from := int64(-1)
 	if text := r.URL.Query().Get("from"); text != "" {

@@ -64,6 +64,8 @@ type loopView struct {
 	Trouble   string
 	Stuck     []string // what cannot be done at the moment, a sentence each
 	Budget    []gauge
+	Idle      string // why nobody works, although nothing keeps the loop from it
+	Reached   string // field of the ceiling at which it waits, "" where it does not
 }
 
 // gauge is how much of a ceiling is used up.
@@ -157,8 +159,35 @@ func (s *Server) loopView() loopView {
 			}
 		}
 	}
-	v.Budget = gaugesOf(v.Metrics)
+	v.Budget, v.Reached = gaugesOf(v.Metrics), reached(v.Interrupt, v.Metrics)
+	if running && v.HoldUntil.IsZero() {
+		v.Idle = idle(state)
+	}
 	return v
+}
+
+// idle is why nobody works in a loop, although nothing keeps it from that; "" where somebody
+// does.
+func idle(state *core.State) string {
+	switch {
+	case state.Phase != core.Working || state.Busy() > 0:
+		return ""
+	case state.Left == "" && state.Empty:
+		return "the queue is empty"
+	}
+	return state.Left
+}
+
+// reached is the field of the form that raises the ceiling at which a loop waits: without a
+// higher one it would wait there again. It is "" where the loop waits for something else.
+func reached(i *core.Interrupt, m loop.Metrics) string {
+	switch {
+	case i == nil || i.Kind != core.ByBudget || i.Halt || len(i.Items) > 0:
+		return ""
+	case m.Tokens >= m.MaxTokens:
+		return "tokens"
+	}
+	return "usd"
 }
 
 // gaugesOf are how much of a loop's ceilings is used up.
@@ -193,6 +222,9 @@ type itemRow struct {
 	Detail string
 	Runs   string // run that it came to, or that works at it
 	Answer string // where what an agent has asked about it is answered, "" where nothing is open
+	// Changed is when it came to stand as it does: of an item that is being done, when it was
+	// taken.
+	Changed time.Time
 }
 
 type workPage struct {
@@ -279,7 +311,7 @@ func (s *Server) workShow(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) itemRow(it queue.Item) itemRow {
-	row := itemRow{Item: it}
+	row := itemRow{Item: it, Changed: it.Updated}
 	now := s.deps.Now()
 	var d []string
 	switch it.State {
@@ -288,6 +320,7 @@ func (s *Server) itemRow(it queue.Item) itemRow {
 			d = append(d, "not before "+term.Took(it.NotBefore.Sub(now))+" from now")
 		}
 	case queue.Claimed:
+		row.Changed = it.Claim.Since
 		who := it.Claim.Worker
 		if who == "" {
 			who = "somebody"
@@ -511,11 +544,16 @@ func (s *Server) loopAsk(w http.ResponseWriter, r *http.Request) {
 			s.fail(w, r, code, err)
 			return
 		}
-		if raised {
-			note = "raised"
-		}
-		if !running {
+		answered := slices.ContainsFunc(answers, func(one loop.Request) bool { return one.Answer != "" })
+		switch {
+		case !running && answered:
 			note = "waits"
+		case !running:
+			note = "waits-so"
+		case raised:
+			note = "raised"
+		case answered:
+			note = "answered"
 		}
 	default:
 		s.fail(w, r, http.StatusNotFound, errors.New("there is no such request of a loop"))
@@ -603,14 +641,14 @@ func more(form url.Values) (*loop.More, error) {
 		}
 		return f, nil
 	}
-	items, err := value("items", 1e6)
+	attempts, err := value("attempts", 1e6)
 	usd, uerr := value("usd", 1e6)
 	tokens, terr := value("tokens", 1e12)
 	hours, herr := value("hours", 24*366)
 	if err := cmp.Or(err, uerr, terr, herr); err != nil {
 		return nil, err
 	}
-	m.USD, m.Tokens, m.Iterations, m.Time = usd, int64(tokens), int(items), time.Duration(hours*float64(time.Hour))
+	m.USD, m.Tokens, m.Iterations, m.Time = usd, int64(tokens), int(attempts), time.Duration(hours*float64(time.Hour))
 	if m == (loop.More{}) {
 		return nil, nil
 	}

@@ -18,7 +18,7 @@ import (
 func TestCeilingsAreRaised(t *testing.T) {
 	h := open(t, nil)
 	h.asks("one") // which stays open
-	for _, bad := range []url.Values{{"usd": {"-1"}}, {"tokens": {"many"}}, {"hours": {"1e9"}}, {"items": {"NaN"}}, {"usd": {"Inf"}}} {
+	for _, bad := range []url.Values{{"usd": {"-1"}}, {"tokens": {"many"}}, {"hours": {"1e9"}}, {"attempts": {"NaN"}}, {"usd": {"Inf"}}} {
 		if code, body := h.send("/work/loop/resume", bad); code != http.StatusBadRequest {
 			t.Errorf("%v: %d %s", bad, code, body)
 		}
@@ -26,7 +26,7 @@ func TestCeilingsAreRaised(t *testing.T) {
 	if found, _ := filepath.Glob(filepath.Join(h.deps.LoopDir, "requests", "*")); len(found) != 0 {
 		t.Fatalf("a bad form left %q", found)
 	}
-	if code, _ := h.send("/work/loop/resume", url.Values{"usd": {"12.5"}, "hours": {"0.5"}, "tokens": {"1000"}, "items": {""}}); code != http.StatusSeeOther {
+	if code, _ := h.send("/work/loop/resume", url.Values{"usd": {"12.5"}, "hours": {"0.5"}, "tokens": {"1000"}, "attempts": {""}}); code != http.StatusSeeOther {
 		t.Fatal(code)
 	}
 	found, _ := filepath.Glob(filepath.Join(h.deps.LoopDir, "requests", "*"))

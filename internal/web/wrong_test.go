@@ -27,7 +27,7 @@ func TestWhatWasWrittenIsKept(t *testing.T) {
 		{"/work/loop/resume", url.Values{"answer": {long}}, http.StatusConflict, "answer each in its own box", "/work"},
 		{"/work/loop/resume", url.Values{}, http.StatusConflict, "Which of colour?", "/work"},
 		{"/work/items/colour/unpark", url.Values{"why": {"it is old"}, "back": {"item"}}, http.StatusConflict, "Which of colour?", "/work/items/colour"},
-		{"/work/loop/resume", url.Values{"items": {"-1"}, "answer": {long}}, http.StatusBadRequest, term.Num(1e6), "/work"},
+		{"/work/loop/resume", url.Values{"attempts": {"-1"}, "answer": {long}}, http.StatusBadRequest, term.Num(1e6), "/work"},
 		{"/work/add", url.Values{"title": {""}, "body": {long}, "priority": {"5"}}, http.StatusBadRequest, "title", "/work"},
 	} {
 		code, page := h.send(c.path, c.form)

@@ -41,7 +41,7 @@ try {
   const box = page.locator("[id^=answer-]", { hasText: question });
   await box.locator("textarea").fill(answer);
   await box.getByRole("button", { name: "Answer", exact: true }).click();
-  await page.waitForURL(/done=resumed/);
+  await page.waitForURL(/done=answered/);
   console.log("ok the question is answered");
   await page.locator(".panel .tag", { hasText: "finished" }).waitFor();
   console.log("ok the loop is seen to end");

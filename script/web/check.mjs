@@ -297,7 +297,7 @@ try {
   const items = page.locator(".gauges li", { hasText: "Attempts begun" });
   const most = await items.textContent();
   await page.getByText("Raise the ceilings", { exact: true }).click();
-  await page.getByLabel("More items").fill("7");
+  await page.getByLabel("More attempts").fill("7");
   await page.getByRole("button", { name: "Raise", exact: true }).click();
   await page.waitForURL(/done=raised/);
   // Silence is no answer, and the question stays.
@@ -365,6 +365,68 @@ try {
   }
   assert.equal((await out.request.get(link)).status(), 403, "the link a second time");
   say("other pages change and read nothing, and nothing is there without the cookie");
+
+  // A dashboard that cannot be reached, or has ended, while somebody writes: at every width the
+  // page says since when and what to do, nothing is sent into nowhere, and nothing is lost.
+  const second = start("web");
+  const away = await browser.newContext({ viewport: { width: 1280, height: 860 } });
+  const left = await away.newPage(); // not watched: that nobody answers is an error of the browser's
+  left.on("pageerror", (e) => amiss.push(`${left.url()}: ${e}`));
+  await left.goto((await until("the second link", () => second.out.includes("\n") && second.out)).trim());
+  await left.waitForURL((u) => !u.search);
+  const there = left.url().replace(/\/$/, "");
+  await left.goto(there + "/work");
+  await left.locator("#live-state", { hasText: "Live" }).waitFor();
+  const band = left.locator("#gone");
+  assert.ok(await band.isHidden(), "the page says that the dashboard is away, and it is not");
+  const title = left.getByLabel("Title", { exact: true });
+  await title.fill("Written meanwhile");
+  await away.setOffline(true);
+  await left.getByRole("button", { name: "Add", exact: true }).click();
+  await band.locator(".held").waitFor();
+  assert.equal(left.url(), there + "/work");
+  await away.setOffline(false);
+  await band.waitFor({ state: "hidden" });
+  assert.equal(await title.inputValue(), "Written meanwhile");
+  await left.getByRole("button", { name: "Add", exact: true }).click();
+  await left.waitForURL(/done=added/);
+  assert.equal(reprise("queue", "list").match(/Written meanwhile/g)?.length, 1, "it was not sent once");
+  say("what could not be sent is held, and sent once the dashboard answers again");
+
+  await title.fill("Not lost");
+  const edit = await away.newPage(); // where nothing is drawn anew
+  edit.on("pageerror", (e) => amiss.push(`${edit.url()}: ${e}`));
+  await edit.goto(there + "/memory/edit/reference-deploy.md");
+  await edit.locator("#text").fill("All of it anew");
+  await left.bringToFront();
+  second.kill("SIGINT");
+  await second.ended;
+  for (const [one, field, want, press] of [[left, "#title", "Not lost", "Add"], [edit, "#text", "All of it anew", "Save"]]) {
+    await one.bringToFront();
+    await one.locator("#gone").waitFor();
+    assert.match(await one.locator("#gone").textContent(), /not answered since \d\d:\d\d:\d\d[^]*reprise web/);
+    const url = one.url();
+    for (const width of [390, 1280]) {
+      await one.setViewportSize({ width, height: 860 });
+      await one.evaluate(() => window.scrollTo(0, document.documentElement.scrollHeight));
+      const place = await one.locator("#gone").boundingBox();
+      assert.ok(place.y >= 0 && place.y + place.height <= 860, `the band is out of sight at ${width}`);
+      assert.deepEqual(await one.evaluate(untidy), [], `the band, ${width} wide`);
+    }
+    await one.evaluate(axe);
+    for (const colorScheme of ["light", "dark"]) {
+      await one.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+      assert.deepEqual((await one.evaluate(() => axe.run(document, { resultTypes: ["violations"] }))).violations.map((v) => v.id), []);
+    }
+    await one.getByRole("button", { name: press, exact: true }).click();
+    await one.locator("#gone .held").waitFor();
+    await one.getByRole("link", { name: "Runs", exact: true }).click();
+    await until("the focus", () => one.evaluate(() => document.activeElement.id === "gone"));
+    assert.equal(one.url(), url);
+    assert.equal(await one.locator(field).inputValue(), want);
+  }
+  await away.close();
+  say("of a dashboard that has ended the page says since when and what to do, and keeps what was written");
 
   assert.deepEqual(amiss.filter((a) => !a.includes("404") && !a.includes("favicon") && !a.includes("409 (Conflict)")), []);
   say("no page asked elsewhere, and none had an error");
