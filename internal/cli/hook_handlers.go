@@ -51,7 +51,7 @@ func (h *handlers) Context(ctx context.Context, ev dialect.Event) (dialect.Decis
 
 // restLater has the rest of the index made beside the session.
 func (h *handlers) restLater(ctx context.Context) {
-	if err := h.app.restLater(ctx); err != nil {
+	if _, err := h.app.restLater(ctx, indexRest.much); err != nil {
 		h.warn("what is missing of the index is not made by a process of its own", err)
 	}
 }

@@ -110,6 +110,7 @@ func initProject(ctx context.Context, app *App, name string, yes, adopt bool) er
 		if !yes && atTerminal {
 			return offerMore(ctx, app)
 		}
+		app.restSaid(ctx)
 		return nil
 	}
 	fmt.Fprintf(app.Out, "%s is now project %s.\n", term.SafeLine(made.Root), style.Bold(made.Name))
@@ -133,6 +134,7 @@ func initProject(ctx context.Context, app *App, name string, yes, adopt bool) er
 		return err
 	}
 	fmt.Fprint(app.Out, wrapLine(nextOfClients(style, found, open), app.Columns))
+	app.restSaid(ctx)
 	return nil
 }
 
@@ -345,6 +347,7 @@ func offerMore(ctx context.Context, app *App) error {
 		return err
 	}
 	if !told {
+		app.restSaid(ctx)
 		fmt.Fprintf(app.Out, "See whether all is well: %s\n", app.Style().Cyan("reprise doctor"))
 	}
 	return nil

@@ -19,6 +19,7 @@ import (
 	"reprise/internal/proc"
 	"reprise/internal/recall"
 	"reprise/internal/session"
+	"reprise/internal/term"
 )
 
 // later starts a command of this program that nobody waits for. It is in no hook, so it must
@@ -103,28 +104,40 @@ func (a *App) indexRest(ctx context.Context, home *config.Home) (indexRest, erro
 }
 
 // restLater has what is missing of the index brought into it by a process of its own, where
-// that is much and none is at it.
-func (a *App) restLater(ctx context.Context) error {
+// that is as much as worth says and none is at it; begun says that it was started.
+func (a *App) restLater(ctx context.Context, worth func(indexRest) bool) (begun bool, err error) {
 	home, err := a.Home()
 	if err != nil || a.Env.Get(hook.RunVar) != "" {
-		return err // a run may not; the next session of a person does
+		return false, err // a run may not; the next session of a person does
 	}
 	access, err := a.memoryAccess()
 	if err != nil || access.MayWrite() != nil {
-		return err
+		return false, err
 	}
 	info, err := os.Stat(restLock(home))
 	if err == nil && a.Now().Sub(info.ModTime()).Abs() < restPause || err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+		return false, err
 	}
 	if locked, err := durable.IsLocked(restLock(home)); err != nil || locked {
-		return err
+		return false, err
 	}
 	r, err := a.indexRest(ctx, home)
-	if err != nil || !r.much() {
-		return err
+	if err != nil || !worth(r) {
+		return false, err
 	}
-	return a.later(home.Paths.Data, "index", "rebuild", "--rest")
+	return true, a.later(home.Paths.Data, "index", "rebuild", "--rest")
+}
+
+// restSaid does so where a person has just put this version in place, and says so. That it
+// cannot be is no reason for what was asked for to fail: hooks do it, too.
+func (a *App) restSaid(ctx context.Context) {
+	begun, err := a.restLater(ctx, func(r indexRest) bool { return r.much() || r.lacking() })
+	switch {
+	case err != nil:
+		fmt.Fprint(a.Err, wrapLine(term.SafeLine(fmt.Sprintf("note: what was recorded is not brought into this version's index yet: %v; `reprise index rebuild` does it", err)), a.Columns))
+	case begun:
+		fmt.Fprint(a.Out, wrapLine("What was recorded is brought into this version's index now, beside you; `reprise` says how far that is.", a.Columns))
+	}
 }
 
 // rest brings what is missing into the index, unless another process is at it.

@@ -145,6 +145,7 @@ func runSetup(ctx context.Context, app *App, o setupOptions, args []string) erro
 			sayWhatStays(app, home)
 			return nil
 		}
+		app.restSaid(ctx)
 		fmt.Fprintln(app.Out, "Next: start a session as always; `reprise doctor` proves the hooks live.")
 		if !o.noHooks && slices.Contains(clients, "claude-code") {
 			app.sayToldClaude()
