@@ -3,6 +3,7 @@ package reprise_test
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -20,7 +21,7 @@ func TestRuleContainerfileFitsTheTree(t *testing.T) {
 	}
 	text := regexp.MustCompile(`(?m)^\s*#.*\n`).ReplaceAllString(string(data), "")
 	text = strings.ReplaceAll(text, "\\\n", " ")
-	known := []string{"FROM", "WORKDIR", "COPY", "RUN", "USER", "ENV", "VOLUME", "ENTRYPOINT", "CMD"}
+	known := []string{"FROM", "ARG", "WORKDIR", "COPY", "RUN", "USER", "ENV", "VOLUME", "ENTRYPOINT", "CMD"}
 	stages, last := []string{}, map[string]string{} // names of stages; instructions of the last one
 	for line := range strings.Lines(text) {
 		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -82,5 +83,39 @@ func TestRuleContainerfileFitsTheTree(t *testing.T) {
 		if !strings.Contains(last["RUN"], need) {
 			t.Errorf("the last image lacks %q", need)
 		}
+	}
+}
+
+// The number of a release gets into the programs of its image as it does into those of the
+// archives, with or without the v of its tag.
+func TestRuleContainerfileKnowsItsVersion(t *testing.T) {
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip("no shell here")
+	}
+	data, err := os.ReadFile("Containerfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := regexp.MustCompile(`(?m)^RUN CGO_ENABLED=0 go (build .*)$`).FindStringSubmatch(string(data))
+	if args == nil || !regexp.MustCompile(`(?m)^ARG VERSION=$`).Match(data) {
+		t.Fatal("it takes no VERSION, or builds otherwise than this test knows")
+	}
+	for version, want := range map[string]string{
+		"":        "-ldflags=-s -w ",
+		"0.2.0":   "-ldflags=-s -w -X reprise/internal/cli.release=v0.2.0",
+		"v0.2.0":  "-ldflags=-s -w -X reprise/internal/cli.release=v0.2.0",
+		"1.0.0-a": "-ldflags=-s -w -X reprise/internal/cli.release=v1.0.0-a",
+	} {
+		cmd := exec.Command(sh, "-c", `set -f; set -- `+args[1]+`; printf '%s\n' "$@"`)
+		cmd.Env = []string{"VERSION=" + version}
+		out, err := cmd.Output()
+		if err != nil || !slices.Contains(strings.Split(string(out), "\n"), want) {
+			t.Errorf("VERSION=%s: %v, the words are %q", version, err, out)
+		}
+	}
+	config, err := os.ReadFile(".goreleaser.yaml")
+	if err != nil || !strings.Contains(string(config), "-s -w -X reprise/internal/cli.release=v{{ .Version }}") {
+		t.Errorf("a release sets its number by another flag: %v", err)
 	}
 }
