@@ -49,9 +49,11 @@ func BranchFile(branch string) string {
 		if i < len(parts)-1 && strings.HasSuffix(p, ".md") {
 			p = strings.TrimSuffix(p, ".md") + "%2Emd" // else a directory where another branch has its file
 		}
-		if i < len(parts)-1 && !portable(p) || i == len(parts)-1 && !portable(p+".md") { // CON, or a dot at the end
+		if p == "" || p == "." || p == ".." { // of no branch of git's, but of what somebody asks for
+			p = "%" + strings.Repeat("%2E", len(p))
+		} else if i < len(parts)-1 && !portable(p) || i == len(parts)-1 && !portable(p+".md") { // CON, or a dot at the end
 			last := len(p) - 1
-			p = fmt.Sprintf("%%%02X", p[0]) + p[1:last] + fmt.Sprintf("%%%02X", p[last])
+			p = fmt.Sprintf("%%%02X", p[0]) + p[1:max(1, last)] + fmt.Sprintf("%%%02X", p[last])
 		}
 		parts[i] = p
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -24,6 +25,11 @@ func SmallDisk(t *testing.T, dir string, size int) (fill func(left int)) {
 	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
 	return func(left int) {
 		ballast := filepath.Join(dir, "ballast")
+		// What another test is just starting may have it open until it is started: removed, it
+		// would take its room until then.
+		if err := os.Truncate(ballast, 0); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
 		if err := os.RemoveAll(ballast); err != nil {
 			t.Fatal(err)
 		}
