@@ -22,6 +22,7 @@ import (
 	"reprise/internal/queue"
 	"reprise/internal/recall"
 	"reprise/internal/session"
+	"reprise/internal/setup"
 	"reprise/internal/staterepo"
 	"reprise/internal/web"
 )
@@ -43,6 +44,10 @@ func (a *App) webDeps(home *config.Home) (web.Deps, error) {
 		return d, err
 	}
 	d.Waits = func(context.Context) ([]web.Wait, error) { return a.webWaits(home) }
+	d.Client = func() bool {
+		su := setupFor(a, home)
+		return slices.ContainsFunc(setup.Clients(), func(c string) bool { return su.Found(c, a.lookPath) })
+	}
 	if d.Fleet, err = a.elsewhere(context.Background(), "dashboard"); err != nil {
 		return d, err
 	}

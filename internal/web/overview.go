@@ -38,6 +38,7 @@ type overviewPage struct {
 	Tasks     *taskCard
 	Fleet     *fleetCard // nil where the queue is on this machine
 	Trouble   []string
+	NoClient  bool // none is on this machine that could be started
 }
 
 // taskCard is how the list of tasks stands.
@@ -138,6 +139,7 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 			p.Matters = append(p.Matters, matter{Tone: "bad", Text: term.Plural(given, "item") + " given up", Path: "/work#dead", Act: "See why"})
 		}
 	}
+	p.NoClient = len(p.Active) == 0 && s.deps.Client != nil && !s.deps.Client()
 	if s.deps.Tasks != nil {
 		if p.Tasks, err = s.taskCard(r.Context()); err != nil {
 			p.Trouble = append(p.Trouble, err.Error())

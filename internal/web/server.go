@@ -62,6 +62,9 @@ type Deps struct {
 	// Waits is what waits for a person beside what the pages themselves know of; nil is
 	// nothing.
 	Waits func(context.Context) ([]Wait, error)
+	// Client reports whether a coding agent is on this machine that could be started; nil is
+	// not known.
+	Client func() bool
 	// Unmerged is the work of loops that is done and lies in branches of its own, the first
 	// that was done first; nil is none.
 	Unmerged func(context.Context) ([]loop.Iteration, error)

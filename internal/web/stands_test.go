@@ -214,3 +214,16 @@ func TestForgettingLeadsToBringItBack(t *testing.T) {
 		t.Error("the page after forgetting does not offer to bring it back")
 	}
 }
+
+// Where no client is, none is advised to be started.
+func TestOverviewSaysThatNoClientIsThere(t *testing.T) {
+	there := false
+	h := open(t, func(d *Deps) { d.Client = func() bool { return there } })
+	if body := h.page("/"); !strings.Contains(body, "no coding agent was found") || strings.Contains(body, "reprise spawn") {
+		t.Error("the overview advises to start what is not there")
+	}
+	there = true
+	if body := h.page("/"); strings.Contains(body, "no coding agent was found") || !strings.Contains(body, "reprise spawn") {
+		t.Error("the overview does not say how an agent is started")
+	}
+}
