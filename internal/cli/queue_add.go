@@ -164,7 +164,7 @@ func (o *queueAdd) run(cmd *cobra.Command, app *App, args []string) error {
 	}
 	added, err := q.Add(ctx, items...)
 	if err != nil {
-		return queueError(err)
+		return queueError(app.inAnother(ctx, err))
 	}
 	return o.report(app, added)
 }

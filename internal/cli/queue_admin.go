@@ -197,6 +197,7 @@ The file itself may be edited, too; ` + "`reprise queue check --repair`" + ` the
 				return usagef("nothing to change: give a flag")
 			}
 			it, err := q.Edit(ctx, args[0], e)
+			err = app.inAnother(ctx, err)
 			if err != nil {
 				return queueError(err)
 			}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -112,6 +113,39 @@ func (a *App) leftInFiles() (left, claimed int) {
 		return 0, 0 // nothing is there, or it is told of by who opens it
 	}
 	return n[queue.Ready] + n[queue.Claimed] + n[queue.Blocked], n[queue.Claimed]
+}
+
+// inAnother adds to an error about an item that is to depend on one which the queue has not got
+// which queue that is, and that another one has it: nothing can wait for an item of another queue.
+func (a *App) inAnother(ctx context.Context, err error) error {
+	m, ok := errors.AsType[*queue.MissingError](err)
+	if !ok {
+		return err
+	}
+	home, herr := a.Home()
+	if herr != nil {
+		return err
+	}
+	has := func(dir string) bool {
+		q := queue.Open(queue.Options{Dir: dir, Now: a.Env.Now, Host: a.Hostname, Actor: a.actor()})
+		defer q.Close()
+		_, err := q.Get(ctx, m.On)
+		return err == nil
+	}
+	project, perr := a.queueProject()
+	servers := home.Settings.Queue != config.QueueFiles
+	switch {
+	case perr != nil:
+	case servers && has(home.Paths.Queue(project)):
+		return fmt.Errorf("%w: it is in the files of this machine, and the settings have the queue on %s: `reprise queue migrate` brings it there", err, home.Settings.Queue)
+	case servers:
+		return fmt.Errorf("%w (the queue is on %s)", err, home.Settings.Queue)
+	case project != "" && has(home.Paths.Queue("")):
+		return fmt.Errorf("%w: the global queue has it, and this is the queue of %s: add it here, too", err, project)
+	default:
+		return fmt.Errorf("%w (the queue is in files of this machine)", err)
+	}
+	return err
 }
 
 // fleetQueue is the queue on the servers that the settings name.

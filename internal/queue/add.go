@@ -174,7 +174,7 @@ func sorted(items []Item, lookup Lookup) ([]int, error) {
 				dep, err := lookup(d)
 				if err != nil {
 					if errors.Is(err, ErrNotFound) {
-						err = invalid("%s depends on %s, which is neither in the queue nor added with it", it.ID, d)
+						err = &MissingError{On: d, text: fmt.Sprintf("%s depends on %s, which is neither in the queue nor added with it", it.ID, cut(d, maxKey))}
 					}
 					return nil, err
 				}

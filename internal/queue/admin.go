@@ -274,7 +274,7 @@ func dependencies(id string, deps []string, lookup Lookup) ([]string, error) {
 			it, err = lookup(keyID(d))
 		}
 		if errors.Is(err, ErrNotFound) {
-			return nil, invalid("%s is to depend on %s, which is not in the queue", id, d)
+			return nil, &MissingError{On: d, text: fmt.Sprintf("%s is to depend on %s, which is not in the queue", id, cut(d, maxKey))}
 		}
 		if err != nil {
 			return nil, err

@@ -37,6 +37,18 @@ var (
 	ErrAway = errors.New("the queue is away for the moment")
 )
 
+// MissingError says of an item that it is to depend on one that the queue has not got. It is
+// ErrInvalid.
+type MissingError struct {
+	On   string // the id or key
+	text string
+}
+
+func (e *MissingError) Error() string { return ErrInvalid.Error() + ": " + e.text }
+
+// Unwrap returns ErrInvalid.
+func (e *MissingError) Unwrap() error { return ErrInvalid }
+
 // newerError is of an item in a format that this program does not know yet.
 type newerError struct{ v int }
 
