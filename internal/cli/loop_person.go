@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"reprise/internal/clip"
+	"reprise/internal/config"
 	"reprise/internal/durable"
 	"reprise/internal/loop"
 	"reprise/internal/loop/core"
@@ -20,10 +24,15 @@ import (
 
 // ask leaves a request for the project's loop. needed says that one must run.
 func (a *App) askLoop(r loop.Request, needed bool) (running bool, err error) {
-	_, dir, err := a.loopDir()
+	dir, err := a.loopPlace()
 	if err != nil {
 		return false, err
 	}
+	return a.askLoopIn(dir, r, needed)
+}
+
+// askLoopIn is that for the loop in a directory.
+func (a *App) askLoopIn(dir string, r loop.Request, needed bool) (running bool, err error) {
 	running, owner, err := loop.Running(durable.Disk{}, dir)
 	if err != nil {
 		return false, err
@@ -38,6 +47,40 @@ func (a *App) askLoop(r loop.Request, needed bool) (running bool, err error) {
 	return running, loop.Ask(durable.Disk{}, dir, r)
 }
 
+// loopPlace is the loop's directory, for what is said to a loop that runs. It was begun by settings
+// that could be read: that they cannot be by now must not keep anybody from ending it.
+func (a *App) loopPlace() (string, error) {
+	_, dir, err := a.loopDir()
+	if err == nil {
+		return dir, nil
+	}
+	paths, perr := config.FindPaths(a.Env)
+	if perr != nil {
+		return "", err
+	}
+	project, perr := config.FindProject(a.Env, a.Env.Dir)
+	_, _, serr := config.Load(a.Env, paths, a.ConfigFlag)
+	switch {
+	case perr != nil: // of which project it is, is not known
+		return "", withLoops(paths, err)
+	case serr == nil || project == nil || config.CheckName(paths, project) != nil:
+		return "", err
+	}
+	fmt.Fprintf(a.Err, "note: the settings cannot be read, and what is said reaches the loop all the same: %s\n", term.SafeLine(clip.Line(serr.Error())))
+	return filepath.Join(paths.ProjectDir(project.Name), "loop"), nil
+}
+
+// withLoops adds to an error which loops run, and how they are ended without what is broken.
+func withLoops(paths config.Paths, err error) error {
+	names, _ := os.ReadDir(paths.ProjectDir("")) // what cannot be read has no loop that could be named
+	for _, n := range names {
+		if running, owner, rerr := loop.Running(durable.Disk{}, filepath.Join(paths.ProjectDir(n.Name()), "loop")); rerr == nil && running {
+			err = fmt.Errorf("%w\nThe loop of %s runs as process %d: Ctrl-C in its terminal, or SIGINT to that process, ends it", err, n.Name(), owner.Process.PID)
+		}
+	}
+	return err
+}
+
 func newLoopInterruptCmd(app *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "interrupt WHY", Args: cobra.ExactArgs(1), Short: "Stop everything and wait for your answer",
@@ -49,8 +92,10 @@ removing it resumes.`,
 			if strings.TrimSpace(args[0]) == "" {
 				return usagef("say why: it is what the agents and the report are told")
 			}
-			if done, err := app.askLoopsElsewhere(cmd.Context(), loop.Request{Kind: "interrupt", Why: args[0]}); done || err != nil {
-				return err
+			if _, err := app.Home(); err == nil { // else the loop here can be reached all the same
+				if done, err := app.askLoopsElsewhere(cmd.Context(), loop.Request{Kind: "interrupt", Why: args[0]}); done || err != nil {
+					return err
+				}
 			}
 			_, err := app.askLoop(loop.Request{Kind: "interrupt", Why: args[0]}, true)
 			if err == nil {
@@ -112,7 +157,7 @@ or the loop waits at a ceiling that nobody raises, and with 3 when nothing waits
 	f.BoolVar(&say.NoAnswer, "no-answer", false, "what agents ask goes on without an answer, and they are told so")
 	f.Float64Var(&more.USD, "more-usd", 0, "US dollars more that the loop may cost")
 	f.Int64Var(&more.Tokens, "more-tokens", 0, "tokens more that it may use")
-	f.IntVar(&more.Iterations, "more-iterations", 0, "items more that it may begin")
+	f.IntVar(&more.Iterations, "more-iterations", 0, "attempts more that it may begin")
 	f.Float64Var(&hours, "more-hours", 0, "hours more that it may work")
 	return cmd
 }
@@ -223,16 +268,23 @@ func newLoopPauseCmd(app *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "pause", Args: cobra.NoArgs, Short: "Begin nothing new; what is being done is finished",
 		RunE: func(*cobra.Command, []string) error {
-			_, s, err := app.loopState()
+			dir, err := app.loopPlace()
 			if err != nil {
 				return err
 			}
-			if _, err = app.askLoop(loop.Request{Kind: "pause"}, true); err != nil {
+			s, err := loop.ReadState(dir)
+			if err != nil {
+				return err
+			}
+			if s == nil {
+				return exitWith(ExitNotFound, errNoLoopYet)
+			}
+			if _, err = app.askLoopIn(dir, loop.Request{Kind: "pause"}, true); err != nil {
 				return err
 			}
 			switch s.Phase { // in some of which a pause changes nothing now
 			case core.Waiting:
-				fmt.Fprintf(app.Out, "the loop waits for a person: nothing new is begun until `%s`, also when that was answered\n", tell.GoOn(s.Interrupt.Kind, loop.MetricsOf(s)))
+				fmt.Fprintf(app.Out, "the loop waits for a person: nothing new is begun until `%s`, also when that was answered\n", tell.GoOn(s.Interrupt.Kind, loop.MetricsOf(*s)))
 			case core.Draining, core.Stopping:
 				fmt.Fprintln(app.Out, "the loop is ending, and begins nothing new")
 			default:
@@ -249,7 +301,11 @@ func newLoopStopCmd(app *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "stop", Args: cobra.NoArgs, Short: "End the loop: agents are stopped, what they have is kept",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if _, err := app.askLoop(r, true); err != nil {
+			dir, err := app.loopPlace()
+			if err != nil {
+				return err
+			}
+			if _, err := app.askLoopIn(dir, r, true); err != nil {
 				return err
 			}
 			if !wait {
@@ -259,10 +315,6 @@ func newLoopStopCmd(app *App) *cobra.Command {
 					fmt.Fprintln(app.Out, "asked: the agents are being stopped (up to 30 s), and the loop ends as soon as they have")
 				}
 				return nil
-			}
-			_, dir, err := app.loopDir()
-			if err != nil {
-				return err
 			}
 			for {
 				running, _, err := loop.Running(durable.Disk{}, dir)
