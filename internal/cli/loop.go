@@ -81,7 +81,7 @@ func (f *loopFlags) bounds(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.model, "model", "", "`MODEL`, as the client spells it")
 	fl.IntVar(&f.workers, "workers", 1, "items worked on at the same time")
-	fl.IntVar(&f.maxIterations, "max-iterations", 0, "items to begin at most (default: loop.max_iterations, 500)")
+	fl.IntVar(&f.maxIterations, "max-iterations", 0, "attempts at items to begin at most (default: loop.max_iterations, 500)")
 	fl.Float64Var(&f.budget, "budget-usd", 0, "US dollars to spend at most (default: loop.budget_usd, 50)")
 	fl.Float64Var(&f.itemUSD, "item-usd", 0, "US dollars that one run may cost (default: loop.item_usd, 10)")
 	fl.Int64Var(&f.maxTokens, "max-tokens", 0, "tokens to use at most (default: loop.max_tokens)")
@@ -273,8 +273,8 @@ func runLoop(ctx context.Context, app *App, cmd *cobra.Command, f loopFlags) err
 	if done, err := app.toMerge(context.WithoutCancel(ctx), dir, s.Loop); err == nil && len(done) > 0 { // what cannot be read the report says
 		rest = " What is done lies in " + branches(len(done)) + " until it is merged."
 	}
-	fmt.Fprintf(app.Err, "The loop has ended (%s): %d done, %d tried again, %d given up, %d set aside, %.2f USD.%s `reprise loop report` has more.\n",
-		firstLine(orDash(s.Reason), 300), t.Done, t.Failed, t.GivenUp, asideNow(&s), s.CostUSD, rest)
+	fmt.Fprintf(app.Err, "The loop has ended (%s): %d done, %d tried again, %d given up, set aside %s, %s.%s `reprise loop report` has more.\n",
+		firstLine(orDash(s.Reason), 300), t.Done, t.Failed, t.GivenUp, term.Plural(t.Parked, "time"), report.Cost(s.CostUSD, s.Untold), rest)
 	if s.Unable {
 		return exitWithCode(ExitFailure)
 	}
@@ -308,16 +308,6 @@ func (a *App) staying(ctx context.Context) (lines []string) {
 		}
 	}
 	return lines
-}
-
-// asideNow is how many items are set aside; the tally counts how often that was done.
-func asideNow(s *core.State) (n int) {
-	for _, m := range s.Items {
-		if m.Parked {
-			n++
-		}
-	}
-	return n
 }
 
 // sameRequest is how soon after a request to end another one is the same one: timeout(1) and
@@ -367,7 +357,7 @@ func (a *App) loopOptions(ctx context.Context, home *config.Home, dir string, f 
 	opt := loop.Options{
 		From: from, Dir: dir, Project: home.Project.Name, Only: cmp.Or(f.agent, scriptClient(f.script)), Client: home.Settings.SubAgent.Agent, Labels: f.labels,
 		Actor: cmp.Or(a.Env.Get("BD_ACTOR"), "harness-agent"), Env: a.Environ, Program: a.Program, Limits: limits, Now: a.Env.Now,
-		Away: loop.Anchor(home.Project.Root),
+		Away: loop.Anchor(home.Project.Root), Events: home.EventsDir(),
 	}
 	if err := loopClient(cmp.Or(opt.Only, opt.Client)); err != nil {
 		return opt, err
@@ -425,6 +415,7 @@ func (a *App) loopOptions(ctx context.Context, home *config.Home, dir string, f 
 	}
 	a.releaseAfter(ctx, &opt, home.Project.Root)
 	if f.elsewhere != nil {
+		opt.Command = "reprise worker"
 		err = f.elsewhere(ctx, &opt)
 	} else if err = a.shareLoop(ctx, home, &opt); err == nil {
 		err = a.loopTasks(ctx, home, &opt)

@@ -116,10 +116,13 @@ func (a *App) viewText(v *loopView, columns int) string {
 	if m.EstimatedUSD > 0 {
 		say("of the money, %.2f USD is an estimate: runs that ended before they could say it", m.EstimatedUSD)
 	}
+	if m.Untold > 0 {
+		say("what %s cost is not known: their client did not say it", count(m.Untold, "attempt"))
+	}
 	if len(v.Works) > 0 {
 		say("%s", term.SafeLine(strings.Join(v.Works, "; ")))
 	}
-	say("done %d, tried again %d, given up %d, set aside %d, given back %d", m.Done, m.Failed, m.GivenUp, len(v.Parked), m.Released) // those that are set aside now
+	say("done %d, tried again %d, given up %d, set aside %s, given back %d", m.Done, m.Failed, m.GivenUp, term.Plural(m.Parked, "time"), m.Released)
 	if v.HoldUntil != nil {
 		say("%s nothing is begun until %s: %s", style.Yellow("holding"), v.HoldUntil.Local().Format("15:04:05"), firstLine(v.HoldWhy, 200))
 	}

@@ -16,6 +16,7 @@ import (
 	"reprise/internal/event"
 	"reprise/internal/hook"
 	"reprise/internal/loop"
+	"reprise/internal/loop/core"
 	"reprise/internal/proc"
 	"reprise/internal/queue"
 	"reprise/internal/term"
@@ -519,6 +520,7 @@ func (a *App) showItem(d workItem, asJSON bool) error {
 		field("session", r.Session)
 		field("result", r.Summary)
 		field("artifacts", strings.Join(r.Artifacts, ", "))
+		field("refused", refusedOf(it))
 		field("lacks", lacksOf(it))
 	}
 	if it.Body != "" {
@@ -527,13 +529,23 @@ func (a *App) showItem(d workItem, asJSON bool) error {
 	return nil
 }
 
+// refusedOf is what the guard refused of the run that an item was worked on by last, as its loop
+// has left it with the item; "" is nothing.
+func refusedOf(it *queue.Item) string {
+	var data struct {
+		Refused core.Refusal `json:"refused"`
+	}
+	_ = json.Unmarshal(it.Result.Data, &data) // of a person's or a script's claim it may be anything
+	return data.Refused.Words()
+}
+
 // lacksOf is what an item builds on and was begun without, as its loop has left it with the item;
 // "" is nothing.
 func lacksOf(it *queue.Item) string {
 	var data struct {
 		Lacks string `json:"lacks"`
 	}
-	_ = json.Unmarshal(it.Result.Data, &data) // of a person's or a script's claim it may be anything
+	_ = json.Unmarshal(it.Result.Data, &data) // as above
 	return data.Lacks
 }
 

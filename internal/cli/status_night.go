@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"reprise/internal/loop/core"
+	"reprise/internal/loop/report"
 )
 
 // lastDay is how far "last night" reaches back.
@@ -19,6 +20,8 @@ type standNight struct {
 	Other    int     `json:"not_done"`
 	CostUSD  float64 `json:"cost_usd"`
 	Tokens   int64   `json:"tokens"`
+	// Unknown is how many of the attempts cost nobody knows what.
+	Unknown int `json:"cost_unknown,omitempty"`
 	// Elsewhere is how many of the attempts were made on other machines of the fleet.
 	Elsewhere int `json:"elsewhere,omitempty"`
 }
@@ -28,7 +31,7 @@ func (n *standNight) text() string {
 	if n.Elsewhere > 0 {
 		attempts += fmt.Sprintf(", %d of them on other machines", n.Elsewhere)
 	}
-	return fmt.Sprintf("%s in %s: %d done, %d not, %.2f USD, %s", count(n.Items, "item"), attempts, n.Done, n.Other, n.CostUSD, count(int(n.Tokens), "token"))
+	return fmt.Sprintf("%s in %s: %d done, %d not, %s, %s", count(n.Items, "item"), attempts, n.Done, n.Other, count(int(n.Tokens), "token"), report.Cost(n.CostUSD, n.Unknown))
 }
 
 // standNight has what loops here, and other machines of a fleet, came to in the last day, and
@@ -51,6 +54,9 @@ func (a *App) standNight(ctx context.Context, s *standing, dir string) error {
 		n.Attempts++
 		n.CostUSD += it.CostUSD
 		n.Tokens += it.Tokens
+		if it.UnknownCost() {
+			n.Unknown++
+		}
 		if it.On != "" {
 			n.Elsewhere++
 		}

@@ -335,8 +335,8 @@ func runWorker(ctx context.Context, app *App, cmd *cobra.Command, f *workerFlags
 			continue
 		}
 		t := e.State.Tally
-		fmt.Fprintf(app.Err, "%s: the work has ended (%s): %d done, %d tried again, %d given up, %d set aside, %.2f USD.\n",
-			e.Project, firstLine(orDash(e.State.Reason), 300), t.Done, t.Failed, t.GivenUp, asideNow(&e.State), e.State.CostUSD)
+		fmt.Fprintf(app.Err, "%s: the work has ended (%s): %d done, %d tried again, %d given up, set aside %s, %s.\n",
+			e.Project, firstLine(orDash(e.State.Reason), 300), t.Done, t.Failed, t.GivenUp, term.Plural(t.Parked, "time"), report.Cost(e.State.CostUSD, e.State.Untold))
 		unable = unable || e.State.Unable
 	}
 	if errors.Is(err, loop.ErrRuns) {

@@ -46,7 +46,7 @@ func defaultLoop() Loop {
 
 func loopKeys() []key {
 	return []key{
-		intKey("loop.max_iterations", "items that one loop may begin", func(s *Settings) *int { return &s.Loop.MaxIterations }, 1, 1_000_000),
+		intKey("loop.max_iterations", "attempts at items that one loop may begin", func(s *Settings) *int { return &s.Loop.MaxIterations }, 1, 1_000_000),
 		intKey("loop.max_hours", "hours that one loop may work", func(s *Settings) *int { return &s.Loop.MaxHours }, 1, 24*30),
 		intKey("loop.max_tokens", "tokens that one loop may use", func(s *Settings) *int { return &s.Loop.MaxTokens }, 1, 1<<40),
 		usdKey("loop.budget_usd", "US dollars that one loop may cost", func(s *Settings) *float64 { return &s.Loop.BudgetUSD }, 100_000),

@@ -71,6 +71,44 @@ func ReadSince(dir string, since time.Time) iter.Seq2[Event, error] {
 	}
 }
 
+// OfRun yields the events of a run that stand in dir since the month of a moment, file by file.
+// Lines in which its id does not stand are not taken apart: a log of many megabytes is looked
+// through in some milliseconds, and what is wrong with them is told by others.
+func OfRun(dir, run string, since time.Time) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		d, files, err := list(dir)
+		if err != nil {
+			yield(Event{}, err)
+			return
+		}
+		if d == nil || run == "" {
+			return
+		}
+		defer d.Close()
+		id, goOn := []byte(run), true
+		for _, month := range slices.Sorted(maps.Keys(files)) {
+			if month < since.UTC().Format("2006-01") {
+				continue
+			}
+			for _, name := range files[month] {
+				for l, err := range readLines(d, name) {
+					switch {
+					case err != nil:
+						goOn = yield(Event{}, err)
+					case !l.torn && bytes.Contains(l.text, id):
+						if e, err := parse(l); err == nil && e.Run == run {
+							goOn = yield(e, nil)
+						}
+					}
+					if !goOn {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
 // source is one host's file while a month is merged.
 type source struct {
 	next func() (Event, error, bool)

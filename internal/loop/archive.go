@@ -91,7 +91,9 @@ func (l *Loop) archive(ctx context.Context, a core.Action) core.Event {
 	if ran {
 		l.fill(&it, r, p.From)
 		out = said.Read(r.Client, r.Logs.Stdout)
-		it.Refused = out.Refused
+		if it.Refused == "" || it.RefusedEarlier && out.Refused != "" { // where no events are kept its client may say it
+			it.SetRefusal(out.Refusal())
+		}
 		if err := l.preserve(ctx, a, r, out, item, place, &p); err != nil {
 			if passing(err) {
 				return broken(a, err)
@@ -216,7 +218,9 @@ func (l *Loop) iteration(ctx context.Context, a core.Action, s *core.State, p *c
 	}
 	if o := p.Outcome; o != nil {
 		it.Turns, it.CostUSD, it.Tokens, it.Session, it.Changed = o.Turns, o.Cost, o.Tokens, o.Session, &o.Changed
+		it.CostUnknown = o.Untold
 	}
+	it.SetRefusal(h.Refusal)
 	if p.From != nil {
 		it.Answer = p.From.Answer
 	}

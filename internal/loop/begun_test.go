@@ -15,7 +15,9 @@ import (
 
 	"reprise/internal/durable"
 	"reprise/internal/loop/core"
+	"reprise/internal/loop/report"
 	"reprise/internal/queue"
+	"reprise/internal/run"
 )
 
 // killed is a night that is killed while the run of a goes on.
@@ -279,5 +281,57 @@ func TestIdComesAgain(t *testing.T) {
 	}
 	if r, err := n.runs.Get(n.runs.id(1)); err != nil || ItemOf(r) != "a" {
 		t.Errorf("it is of %q, %v", ItemOf(r), err)
+	}
+}
+
+// What a person lets go on while no loop runs is back in the queue before the next loop claims
+// anything: it is the more urgent one that is begun. And nobody was asked anything, so the log speaks of no answer.
+func TestPutBackBeforeItBegins(t *testing.T) {
+	t.Parallel()
+	n := newNight(t, play{status: run.Killed, reason: "cancelled on the command line"}, play{change: true})
+	urgent, lowly := 0, 8
+	add := func(id string, priority *int) {
+		t.Helper()
+		if _, err := n.queue.Add(t.Context(), queue.Item{ID: id, Title: "Do " + id, Priority: priority}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add("urgent", &urgent)
+	n.all()
+	n.want("urgent blocked")
+	add("lowly", &lowly)
+	n.ask(Request{Kind: "resume", Items: []string{"urgent"}})
+	n.opt.Limits.MaxIterations = 1
+	var told []string
+	n.opt.Say = func(l report.Line) { told = append(told, l.Text) }
+	n.all()
+	n.want("lowly ready, urgent done")
+	if all := strings.Join(told, "\n"); !strings.Contains(all, "a person lets it go on") || strings.Contains(all, "answer") {
+		t.Errorf("the log is\n%s", all)
+	}
+}
+
+// A state of an older program does not say how its loop was told to work: that what goes on does so
+// with another client, perhaps, is said where it is begun.
+func TestBegunByAnOlderProgram(t *testing.T) {
+	t.Parallel()
+	n := newNight(t, play{hang: true}, play{change: true})
+	n.add("a")
+	s := killed(t, n)
+	n.opt.Given = &core.Given{}
+	n.runs.finish(s.Slots[0].Run, "completed", "", nil)
+	n.all()
+	lines, _, err := Audit(n.opt.Dir, s.Loop)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := 0
+	for _, l := range lines {
+		if l.Op == "loop" && strings.Contains(l.Text, "an older program began it") && strings.Contains(l.Text, "the client claude") {
+			said++
+		}
+	}
+	if said != 1 {
+		t.Errorf("said %d times: %+v", said, lines)
 	}
 }

@@ -379,7 +379,15 @@ func (l *Loop) settle(ctx context.Context, a core.Action) core.Event {
 	return e
 }
 
-func failure(h *core.Settle) string { return outcome.Classed(string(h.Class), clip(h.Reason, 2000)) }
+// failure is why an iteration did not succeed. What was refused long ago is no reason of one that
+// was not tried.
+func failure(h *core.Settle) string {
+	text := outcome.Classed(string(h.Class), clip(h.Reason, 2000))
+	if h.Fate == core.Release && h.Refusal.Earlier {
+		return text
+	}
+	return join(text, h.Refusal.Words())
+}
 
 // plural is a number of things.
 func plural(n int, thing string) string {
@@ -404,6 +412,9 @@ func (l *Loop) outcome(ctx context.Context, a core.Action) queue.Outcome {
 		o.Summary = clip(strings.TrimSpace(r.Result.Text), 1000)
 	}
 	data := map[string]any{"completed": a.How.Completed, "succeeded": a.How.Succeeded, "verified": a.How.Verified}
+	if a.How.Refusal.What != "" {
+		data["refused"] = a.How.Refusal
+	}
 	if p, ok := l.placed(a.Claim); ok {
 		data["branch"] = p.Branch
 		if p.Lacks != "" {

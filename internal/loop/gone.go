@@ -90,9 +90,11 @@ func (l *Loop) wentTo(ctx context.Context, c core.Claim) string {
 	case err != nil:
 		return ""
 	}
+	lost := "its lease ran out"
 	for _, e := range slices.Backward(it.History) {
-		if int64(e.Fence) == c.Fence && e.Op == queue.OpLose {
-			break // the lease, and not somebody who said so
+		if int64(e.Fence) == c.Fence && e.Op == queue.OpLose { // nobody said so
+			lost = cmp.Or(oneLine(e.Note, 200), lost)
+			break
 		}
 		if took := taken(&e, c.Fence); took != "" {
 			return join(took, oneLine(e.Note, 200))
@@ -102,9 +104,9 @@ func (l *Loop) wentTo(ctx context.Context, c core.Claim) string {
 		}
 	}
 	if it.Claim != nil && int64(it.Claim.Fence) > c.Fence {
-		return "its lease ran out, and " + cmp.Or(it.Claim.Worker, "somebody else") + " has it now"
+		return lost + ", and " + cmp.Or(it.Claim.Worker, "somebody else") + " has it now"
 	}
-	return "its lease ran out, and the item is " + string(it.State) + " again"
+	return lost + ", and the item is " + string(it.State) + " again"
 }
 
 // taken is what somebody did with an item that was claimed under a number, by a line of its

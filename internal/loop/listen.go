@@ -257,7 +257,7 @@ func (l *Loop) audit(e core.Event, before core.Phase, out []core.Action) {
 		l.enter("asks", e.Slot, e.Why)
 	case core.Exited:
 		o := e.Outcome
-		l.enter("ended", e.Slot, strings.TrimSpace(fmt.Sprintf("completed %v, result %v, %s, changed %v, %s, %s %s", o.Completed, o.OK, plural(o.Turns, "turn"), o.Changed, l.costs(e.Slot, o), plural(int(o.Tokens), "token"), oneLine(failure(&core.Settle{Class: o.Class, Reason: o.Reason}), 320))))
+		l.enter("ended", e.Slot, strings.TrimSpace(fmt.Sprintf("completed %v, result %v, %s, changed %v, %s, %s %s", o.Completed, o.OK, plural(o.Turns, "turn"), o.Changed, l.costs(e.Slot, o), plural(int(o.Tokens), "token"), oneLine(failure(&core.Settle{Class: o.Class, Reason: o.Reason, Refusal: o.Refusal}), 400))))
 	case core.Verified:
 		l.enter("checked", e.Slot, strings.TrimSpace(string(e.Gate)+" "+oneLine(e.Text, 300)))
 	case core.LeaseLost:
@@ -276,7 +276,7 @@ func (l *Loop) audit(e core.Event, before core.Phase, out []core.Action) {
 		l.enter("interrupt", -1, e.Why) // people are told with what can be done
 	case core.Resumed:
 		if !slices.ContainsFunc(out, func(a core.Action) bool { return a.Op == core.OpRefuse }) {
-			l.tellOf("resumed", strings.Join(e.Items, ", "), orElse(e.Answer, "without an answer"))
+			l.tellOf("resumed", strings.Join(e.Items, ", "), howOn(&e))
 		}
 	case core.PauseAsked:
 		l.tell("paused", -1, "")
@@ -317,6 +317,17 @@ func (l *Loop) audit(e core.Event, before core.Phase, out []core.Action) {
 	}
 }
 
+// howOn is how what waited for a person goes on, in words: who was stopped has asked nothing.
+func howOn(e *core.Resumed) string {
+	switch {
+	case e.Answer != "":
+		return e.Answer
+	case e.NoAnswer:
+		return "without an answer"
+	}
+	return core.GoesOn
+}
+
 // costs are what a run has cost by its client, or as it is counted, in words.
 func (l *Loop) costs(slot int, o core.Outcome) string {
 	l.mu.Lock()
@@ -329,7 +340,7 @@ func (l *Loop) costs(slot int, o core.Outcome) string {
 	switch {
 	case o.Estimated > 0:
 		return fmt.Sprintf("%.2f USD at most (an estimate)", o.Estimated)
-	case o.Unpriced && o.Tokens == 0 && !o.OK:
+	case o.Untold:
 		return "what it cost is not known"
 	}
 	return fmt.Sprintf("%.2f USD", o.Cost)

@@ -154,6 +154,7 @@ type Options struct {
 	Only       string // client of all items: others are left for others; "" is any
 	ScriptFile string
 	Labels     []string // only items that have all of these
+	Command    string   // by which a person goes on with a loop that was left; "" is `reprise loop run`
 	// Fits has the last word about which items are worked on here; nil: all.
 	Fits func(*queue.Item) bool
 	// Worker is who claims, as others see it, with the worker's number added; "" is loop.
@@ -165,6 +166,9 @@ type Options struct {
 	Program  string // of reprise, as a session can call it
 	Actor    string
 	Env      []string // that agents start from
+	// Events is the directory in which hooks and guard record what runs do, by which it is known
+	// what was refused of them; "" is nowhere.
+	Events string
 	// Configure adds to a request what a client needs beside; nil is nothing.
 	Configure func(*run.Request) error
 	// Away says that the project's directory is not where it was, and why ([Anchor]): then
@@ -362,7 +366,7 @@ func (l *Loop) begin(ctx context.Context) error {
 	if err := l.store.room(); err != nil {
 		return err
 	}
-	held := l.held(ctx)
+	held, went := l.held(ctx)
 	if _, err := l.opt.Queue.Reclaim(ctx); err != nil {
 		return fmt.Errorf("look after the queue: %w", err)
 	}
@@ -379,8 +383,18 @@ func (l *Loop) begin(ctx context.Context) error {
 	l.listen(ctx) // what was asked while no loop ran comes before anything that follows
 	l.called = time.Time{}
 	l.stillOpen(ctx)
-	begun.Claims = held
-	return l.step(ctx, begun)
+	begun.Claims, begun.Went = held, went
+	said := len(l.events)
+	begun.Heard = said > 0
+	if err := l.step(ctx, begun); err != nil {
+		return err
+	}
+	for range said {
+		if err := l.step(ctx, <-l.events); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // beginning is what is told of a loop's begin; old is the state that was there.
@@ -396,7 +410,18 @@ func (l *Loop) beginning(old *core.State) string {
 	if changed := core.Differences(old, l.opt.Limits, l.opt.Given); len(changed) > 0 {
 		text += "; changed: " + strings.Join(changed, ", ")
 	}
+	if old.Given == nil && l.opt.Given != nil {
+		text += "; an older program began it, and did not write down how it was told to work, with which client, too: what follows is done by " + l.works()
+	}
 	return text
+}
+
+// works is who works from now on, and how somebody else does.
+func (l *Loop) works() string {
+	if l.opt.Only != "" {
+		return "the client " + l.opt.Only
+	}
+	return "the client " + clientOf(l.opt.Client) + ", but for what items and routes say (`--agent` names another)"
 }
 
 // stillAside are the items that stay set aside, with what was said to them: those that the queue
@@ -413,15 +438,17 @@ func (l *Loop) stillAside(ctx context.Context, items map[string]core.Memory) map
 	return out
 }
 
-// held are the claims of the state that are still good. A claim that the loop made
-// and did not live to write down ends with its lease.
-func (l *Loop) held(ctx context.Context) (out []core.Claim) {
+// held are the claims of the state that are still good, and went is what became of the others. A
+// claim that the loop made and did not live to write down ends with its lease.
+func (l *Loop) held(ctx context.Context) (out []core.Claim, went []core.Went) {
 	for _, c := range l.s.Claims() {
 		if _, err := l.opt.Queue.Extend(ctx, queue.Token(c.Token), Lease); err == nil || !queue.Over(err) {
 			out = append(out, c)
+		} else {
+			went = append(went, core.Went{Item: c.Item.ID, Fence: c.Fence, What: l.wentTo(ctx, c)})
 		}
 	}
-	return out
+	return out, went
 }
 
 // now is the time on both clocks. The loop's own goes on where it was when it was
@@ -492,7 +519,7 @@ func (l *Loop) step(ctx context.Context, e core.Event) error {
 	}
 	for _, a := range out {
 		if a.Op == core.OpLeave {
-			l.left = fmt.Errorf("the loop cannot end properly, and is left as it is: %s; `reprise loop run` goes on with it once that is mended", oneLine(a.Text, 500))
+			l.left = fmt.Errorf("the loop cannot end properly, and is left as it is: %s; `%s` goes on with it once that is mended", oneLine(a.Text, 500), l.command())
 			continue
 		}
 		l.do(ctx, a)
@@ -548,11 +575,14 @@ func (l *Loop) tries(slot int) int {
 // is the error.
 func (l *Loop) askedToStop(why string) error {
 	if l.stopping {
-		return fmt.Errorf("left at once: %s; what runs goes on, and `reprise loop run` takes it up", why)
+		return fmt.Errorf("left at once: %s; what runs goes on, and `%s` takes it up", why, l.command())
 	}
 	l.stopping, l.stopDue = true, &why
 	return nil
 }
+
+// command goes on with a loop that was left.
+func (l *Loop) command() string { return orElse(l.opt.Command, "reprise loop run") }
 
 // savePatience is how long somebody who wants the loop to end waits for its state to be
 // written.
@@ -599,7 +629,7 @@ func (l *Loop) save(ctx context.Context) error {
 			}
 			patience = time.After(savePatience)
 		case <-patience:
-			return fmt.Errorf("left as it is, and what runs goes on: %w; `reprise loop run` goes on with it once that is mended", err)
+			return fmt.Errorf("left as it is, and what runs goes on: %w; `%s` goes on with it once that is mended", err, l.command())
 		case <-time.After(wait):
 		}
 		wait = min(2*wait, 10*time.Second)

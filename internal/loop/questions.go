@@ -70,7 +70,10 @@ func questionOf(ctx context.Context, s *core.State, q queue.Queue, id string, m 
 		one.Why, one.Number, one.Answer, one.Going = f.Asked, f.Number, f.Answer, true
 		return one, true
 	}
-	one.Kind, one.Why = cmp.Or(one.Kind, "set aside"), cmp.Or(one.Why, it.Reason)
+	if one.Kind == "" { // a state of an older program: the queue has it in words
+		one.Kind, one.Why = core.ParkedBy(cmp.Or(one.Why, it.Reason))
+	}
+	one.Why = cmp.Or(one.Why, it.Reason)
 	one.Going = there && it.State != queue.Blocked // somebody has put it back
 	return one, true
 }

@@ -274,3 +274,27 @@ func TestAnswerTakenBackBeforeItIsRead(t *testing.T) {
 		t.Error("it does not know what is taken back")
 	}
 }
+
+// What an older program has set aside it has no kind of; the queue's words tell it: who was stopped
+// has asked nothing, and a question is told once.
+func TestQuestionsOfAnOlderState(t *testing.T) {
+	t.Parallel()
+	n := newNight(t)
+	n.add("ask", "hang")
+	for id, why := range map[string]string{"ask": "asks: Keep it, or drop it?", "hang": "cancelled: cancelled on the command line"} {
+		if _, err := n.queue.Park(t.Context(), id, "", why); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := core.State{Items: map[string]core.Memory{"ask": {Parked: true}, "hang": {Parked: true}}}
+	list, err := Questions(t.Context(), n.opt.Dir, &s, n.queue)
+	if err != nil || len(list) != 2 {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	if q := list[0]; !q.Asked() || q.Words() != "the loop asks about ask: Keep it, or drop it?" || q.Command() != "reprise loop resume --item ask --answer \"…\"" {
+		t.Errorf("%q, %q", q.Words(), q.Command())
+	}
+	if q := list[1]; !q.Stopped() || q.Words() != "hang was stopped by a person: cancelled on the command line" || q.Command() != "reprise loop resume --item hang" {
+		t.Errorf("%q, %q", q.Words(), q.Command())
+	}
+}

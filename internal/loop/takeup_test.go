@@ -69,7 +69,7 @@ func TestCostsInTheAudit(t *testing.T) {
 	l.s.Slots = []core.Slot{{Outcome: &core.Outcome{Run: "r", Unpriced: true, Cost: 2.5, Estimated: 2.5, Tokens: 7}}}
 	for want, o := range map[string]core.Outcome{
 		"2.50 USD at most (an estimate)": {Run: "r", Unpriced: true, Tokens: 7},
-		"what it cost is not known":      {Run: "q", Unpriced: true},
+		"what it cost is not known":      {Run: "q", Unpriced: true, Untold: true},
 		"0.00 USD":                       {Run: "q", OK: true, Unpriced: true},
 		"1.00 USD":                       {Run: "q", Cost: 1},
 	} {

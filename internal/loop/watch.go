@@ -16,6 +16,7 @@ import (
 	"reprise/internal/loop/checkout"
 	"reprise/internal/loop/core"
 	"reprise/internal/loop/outcome"
+	"reprise/internal/loop/said"
 	"reprise/internal/loop/tell"
 	"reprise/internal/queue"
 	"reprise/internal/run"
@@ -262,6 +263,7 @@ func (l *Loop) ended(ctx context.Context, a core.Action, r run.Record) (core.Out
 	if r.Client != agent.KindCodex {
 		o.Tokens = max(o.Tokens, r.Heartbeat.Tokens)
 	}
+	o.Untold = outcome.Untold(r, o.Cost, o.Tokens, o.Turns)
 	p, err := l.place(ctx, a.Claim, false)
 	if err == nil {
 		var w Work
@@ -300,6 +302,9 @@ func (l *Loop) ended(ctx context.Context, a core.Action, r run.Record) (core.Out
 		o.Resumable = true
 	}
 	l.excused(&o)
+	if o.Refusal, err = said.Refusals(l.opt.Events, r); err != nil && ctx.Err() == nil {
+		l.warn("look for what the guard refused of "+r.ID, err)
+	}
 	return o, nil
 }
 

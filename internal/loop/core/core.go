@@ -227,6 +227,8 @@ type Memory struct {
 	Number int64  `json:"number,omitempty"`
 	// Starts counts starts of it in a row that failed, so that no run came of them.
 	Starts int `json:"starts,omitempty"`
+	// Refusal is what the guard refused in the last attempt of it of which it refused anything.
+	Refusal Refusal `json:"refusal,omitzero"`
 }
 
 // Interrupt is what a person must decide.
@@ -319,8 +321,10 @@ type State struct {
 	EstimatedUSD float64 `json:"estimated_usd,omitempty"`
 	PricedUSD    float64 `json:"priced_usd,omitempty"`
 	PricedTokens int64   `json:"priced_tokens,omitempty"`
-	Tally        Tally   `json:"tally"`
-	Slots        []Slot  `json:"slots"`
+	// Untold counts the runs of which nobody has said what they cost: CostUSD has nothing of them.
+	Untold int    `json:"untold,omitempty"`
+	Tally  Tally  `json:"tally"`
+	Slots  []Slot `json:"slots"`
 
 	// Failing are the different items that failed since the last success.
 	Failing []string `json:"failing,omitempty"`
@@ -360,6 +364,8 @@ type State struct {
 	// Drains is why a loop that waits for a person, or is paused, was to begin nothing new and
 	// end; "" where it was not. Once it need not wait it goes on so.
 	Drains string `json:"drains,omitempty"`
+	// StopSince is when it began to stop, on the loop's own clock.
+	StopSince time.Duration `json:"stop_since,omitempty"`
 	// Shown is what people were last shown of an interrupt, by which a driver knows what an
 	// earlier one has left of it from what a person has put there.
 	Shown string `json:"shown,omitempty"`

@@ -73,6 +73,19 @@ type Outcome struct {
 	// core puts into Cost, and into Estimated, what it has cost at most.
 	Unpriced  bool    `json:"unpriced,omitempty"`
 	Estimated float64 `json:"estimated_usd,omitempty"`
+	// Untold says that nobody has said what it cost, and that it cannot be estimated.
+	Untold  bool    `json:"untold,omitempty"`
+	Refusal Refusal `json:"refusal,omitzero"`
+}
+
+// Refusal is what the guard refused of a run: why something was not done, of which the run's own
+// result often says nothing. Nothing is decided by it.
+type Refusal struct {
+	What  string `json:"what"`  // of the first call: what was called, and why that was refused
+	Calls int    `json:"calls"` // how many were refused
+	// Earlier says that it was a run of an attempt before, and that the last one had nothing
+	// refused: who goes on in a session does not try again what was refused there.
+	Earlier bool `json:"earlier,omitempty"`
 }
 
 // succeeded says whether a result is one: of a process that ended well, with at
@@ -88,7 +101,7 @@ func (s *State) afterRun(p *Slot) (set Settle, ok bool) {
 	set = Settle{Completed: o.Completed, Succeeded: o.succeeded(p.Claim.Item), Class: o.Class, Reason: o.Reason}
 	switch {
 	case p.Lost:
-		set.Fate, set.Class, set.Reason = Drop, LeaseGone, "the claim was lost to somebody else while the run went on"
+		set.Fate, set.Class, set.Reason = Drop, LeaseGone, "the claim was lost while the run went on"
 	case o.Asks != "":
 		set.Fate, set.Class, set.Reason, set.Interrupt = Park, Asked, o.Asks, ByAgent
 	case o.Reported != "":
@@ -181,7 +194,7 @@ func (s *State) afterGate(p *Slot) Settle {
 	set := Settle{Fate: Done, Completed: true, Succeeded: true, Verified: p.Verified}
 	switch {
 	case p.Lost:
-		set.Fate, set.Class, set.Reason = Drop, LeaseGone, "the claim was lost to somebody else while the work was checked"
+		set.Fate, set.Class, set.Reason = Drop, LeaseGone, "the claim was lost while the work was checked"
 	case p.Verified != GateFailed:
 	case s.Items[p.Claim.Item.ID].GateFails+1 >= s.Limits.MaxGateFails:
 		set.Fate, set.Class, set.Reason, set.Interrupt = Park, GateFail, p.GateText, ByGate
@@ -197,6 +210,11 @@ func (s *State) settle(i int, set Settle, out *[]Action) {
 	p := &s.Slots[i]
 	if set.Class == LeaseGone {
 		set.Reason = cmp.Or(p.Gone, set.Reason)
+	}
+	set.Refusal = s.Items[p.Claim.Item.ID].Refusal
+	set.Refusal.Earlier = set.Refusal.What != ""
+	if o := p.Outcome; o != nil && o.Refusal.What != "" {
+		set.Refusal = o.Refusal
 	}
 	s.remember(p, &set)
 	p.Settle = &set
@@ -214,7 +232,7 @@ func (s *State) settle(i int, set Settle, out *[]Action) {
 func (s *State) remember(p *Slot, set *Settle) {
 	id := p.Claim.Item.ID
 	m := s.Items[id]
-	m.Parked, m.Kind, m.Asked, m.Number = false, "", "", 0
+	m.Parked, m.Kind, m.Asked, m.Number, m.Refusal = false, "", "", 0, set.Refusal
 	s.continuation(p, set, &m)
 	starts := m.Starts
 	m.Starts = 0

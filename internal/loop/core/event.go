@@ -10,11 +10,15 @@ type (
 	// brought together with what the state says. Claims are all items that the
 	// queue holds for this loop. Limits are what the loop is bounded by from now on, and
 	// Given is how it works; nil leaves its own. Whoever begins it wants it to work: one that
-	// was ending, and did not live to, works on.
+	// was ending, and did not live to, works on. Went is what became of claims that are not among
+	// them, where that is known. Heard says that what people have said before
+	// follows at once: nothing is claimed until then.
 	Started struct {
 		Claims []Claim
 		Limits *Limits
 		Given  *Given
+		Went   []Went
+		Heard  bool
 	}
 	// Tick says that time has passed.
 	Tick struct{}
@@ -232,6 +236,13 @@ const (
 	Drop    Fate = "drop"    // not ours any more: nothing is said to the queue
 )
 
+// Went is what became of the item of a claim that was lost.
+type Went struct {
+	Item  string
+	Fence int64
+	What  string
+}
+
 // Settle is how an iteration ends.
 type Settle struct {
 	Fate   Fate          `json:"fate"`
@@ -245,4 +256,6 @@ type Settle struct {
 	Verified  Gate `json:"verified,omitempty"`
 	// Interrupt is the kind of decision that a person has to make, "" for none.
 	Interrupt string `json:"interrupt,omitempty"`
+	// Refusal is what the guard refused of its run, or of one of an attempt before.
+	Refusal Refusal `json:"refusal,omitzero"`
 }

@@ -2,6 +2,7 @@ package core
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -338,7 +339,7 @@ func TestStoppingIsNotForEver(t *testing.T) {
 		s, tries := at(step), 0
 		var out []Action
 		for now := (Time{}); tries < 20 && len(out) == 0; tries++ {
-			now.Loop += time.Minute
+			now.Loop += time.Second
 			s, out = Apply(s, now, Broken{Seq: s.Slots[0].Seq, Err: "no space"})
 		}
 		switch op := out[0]; {
@@ -542,5 +543,52 @@ func TestClearedGoesOn(t *testing.T) {
 	s := New("loop-1", DefaultLimits(), Time{})
 	if s, _ = Apply(s, Time{}, Cleared{Kind: ByRepo}); s.Phase != Working {
 		t.Errorf("one that works becomes %s", s.Phase)
+	}
+}
+
+// Servers that are away make each try take as long as they are waited for: a loop that ends is gone
+// before who manages services kills it, also where few tries fit into that time.
+func TestStoppingEndsInTime(t *testing.T) {
+	s := New("loop-1", DefaultLimits(), Time{})
+	s.Slots[0], s.Seq = Slot{Step: Settling, Seq: 7, Claim: Claim{Item: Item{ID: "a"}, Fence: 1}, Settle: &Settle{Fate: Done}}, 7
+	var out []Action
+	s, _ = Apply(s, Time{Loop: time.Hour}, StopAsked{Why: "SIGTERM"})
+	s, out = Apply(s, Time{Loop: time.Hour + 20*time.Second}, Broken{Seq: 7, Err: "no servers"})
+	if len(out) != 0 {
+		t.Errorf("after one try: %v", out)
+	}
+	if s.Slots[0].NextAt-s.Now.Loop > leaveTime {
+		t.Errorf("the next one is in %s", s.Slots[0].NextAt-s.Now.Loop)
+	}
+	s, _ = Apply(s, Time{Loop: s.Slots[0].NextAt}, Tick{})
+	if _, out = Apply(s, Time{Loop: time.Hour + leaveTime}, Broken{Seq: 7, Err: "no servers"}); len(out) != 1 || out[0].Op != OpLeave {
+		t.Errorf("after %s: %v", leaveTime, out)
+	}
+}
+
+// Of a claim that was lost while nobody drove the loop is told what became of it, to the run that is
+// stopped and in the iteration: nobody else need have it.
+func TestLostWhileNobodyDrove(t *testing.T) {
+	const what = "its worker's process 7 ended, and the item is ready again"
+	for _, step := range []Step{Preparing, Launching, Running, Verifying} {
+		s := New("loop-1", DefaultLimits(), Time{})
+		s.Slots[0], s.Seq = Slot{Step: step, Seq: 7, Run: "r", Claim: Claim{Item: Item{ID: "a"}, Fence: 1}}, 7
+		s, out := Apply(s, Time{}, Started{Went: []Went{{Item: "a", Fence: 2, What: "another claim"}, {Item: "a", Fence: 1, What: what}}})
+		said := ""
+		for _, a := range out {
+			switch a.Op {
+			case OpStop:
+				said = a.Text
+				s, out = Apply(s, Time{}, Exited{Run: "r", Outcome: Outcome{Run: "r", Completed: true, OK: true, Turns: 2, Changed: true}})
+				if h := s.Slots[0].Settle; h == nil || h.Reason != what {
+					t.Errorf("%s: %+v, %v", step, h, out)
+				}
+			case OpArchive:
+				said = a.How.Reason
+			}
+		}
+		if !strings.Contains(said, what) {
+			t.Errorf("%s: %q", step, said)
+		}
 	}
 }

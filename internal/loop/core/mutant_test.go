@@ -82,7 +82,7 @@ var mutants = []struct{ file, old, new string }{
 	{"decide.go", "o.Completed && o.OK && o.Turns > 0", "o.Completed && o.OK && (o.Turns > 0 || @)"},
 	{"decide.go", "o.Completed && o.OK", "(o.Completed || @) && o.OK"},
 	{"decide.go", "(o.Changed || item.NoChangeOK)", "(o.Changed || item.NoChangeOK || @)"},
-	{"decide.go", "case p.Lost:\n\t\tset.Fate, set.Class, set.Reason = Drop, LeaseGone, \"the claim was lost to somebody else while the run", "case p.Lost && !(@):\n\t\tset.Fate, set.Class, set.Reason = Drop, LeaseGone, \"the claim was lost to somebody else while the run"},
+	{"decide.go", "case p.Lost:\n\t\tset.Fate, set.Class, set.Reason = Drop, LeaseGone, \"the claim was lost while the run", "case p.Lost && !(@):\n\t\tset.Fate, set.Class, set.Reason = Drop, LeaseGone, \"the claim was lost while the run"},
 	{"decide.go", "case o.Asks != \"\":", "case o.Asks != \"\" && !(@):"},
 	{"decide.go", "case p.Verified != GateFailed:", "case p.Verified != GateFailed || @:"},
 	{"decide.go", "GateFails+1 >= s.Limits.MaxGateFails", "GateFails+1 >= s.Limits.MaxGateFails+b2i(@)"},

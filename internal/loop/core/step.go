@@ -24,7 +24,9 @@ func (s *State) Advance(now Time, e Event, out *[]Action) {
 	}
 	switch e := e.(type) {
 	case Started:
-		s.started(e, out)
+		if s.started(e, out); e.Heard { // or less urgent work would be begun before what is let go on
+			return
+		}
 	case Tick:
 		s.tick(out)
 	case QueueChanged:
@@ -388,6 +390,9 @@ func (s *State) ended(i int, out *[]Action) {
 	p := &s.Slots[i]
 	s.price(p)
 	s.CostUSD += p.Outcome.Cost
+	if p.Outcome.Untold {
+		s.Untold++
+	}
 	s.Tokens += p.Outcome.Tokens
 	set, over := s.afterRun(p)
 	p.Reserved, p.Cost, p.Tokens, p.StallAt, p.StopAt = 0, 0, 0, 0, 0
@@ -612,6 +617,9 @@ func (s *State) over(to Phase, why string, out *[]Action) {
 		return
 	}
 	s.Paused, s.Drains = false, ""
+	if to == Stopping && s.Phase != Stopping {
+		s.StopSince = s.Now.Loop
+	}
 	s.phase(to, why)
 	if to != Stopping {
 		return
@@ -647,6 +655,11 @@ func (s *State) leaseLost(e LeaseLost, out *[]Action) {
 // leaveAfter is how often in a row a step of a loop that ends may fail. With the backoff of
 // [Limits] that is half a minute; what stands in its way is not over then.
 const leaveAfter = 5
+
+// leaveTime is how long a loop ends at most, once nothing is left but what could not be done:
+// servers that are away make each try take as long as they are waited for, and who manages
+// services kills one that has not ended within a minute and a half.
+const leaveTime = 40 * time.Second
 
 // broken puts a step off that could not be done. A loop that ends does not wait for ever
 // for what passes: what has not begun is given back, and where nothing is left but what
@@ -709,17 +722,20 @@ func (s *State) leave(out *[]Action) {
 	if s.Phase != Stopping {
 		return
 	}
-	why, tries := s.Trouble, s.UnparkTries
+	why, tries, enough := s.Trouble, s.UnparkTries, leaveAfter
+	if s.Now.Loop-s.StopSince >= leaveTime {
+		enough = 1
+	}
 	for i := range s.Slots {
 		switch p := &s.Slots[i]; {
 		case p.Step == Idle:
-		case !p.Waits || p.Retries < leaveAfter:
+		case !p.Waits || p.Retries < enough:
 			return
 		default:
 			why, tries = string(p.Step)+" "+p.Claim.Item.ID+": "+p.Trouble, p.Retries
 		}
 	}
-	if len(s.Unpark) > 0 && s.UnparkTries < leaveAfter || tries < leaveAfter {
+	if len(s.Unpark) > 0 && s.UnparkTries < enough || tries < enough {
 		return
 	}
 	*out = append(*out, Action{Op: OpLeave, Slot: -1, Text: why})

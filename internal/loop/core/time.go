@@ -1,6 +1,9 @@
 package core
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // runGrace is how much longer than it may a run can take before the loop itself
 // has it stopped: its own supervisor should have done that.
@@ -70,6 +73,11 @@ func (s *State) started(e Started, out *[]Action) {
 		ours := Claim{Item: Item{ID: p.Claim.Item.ID}, Fence: p.Claim.Fence}
 		lost := !held[ours]
 		delete(held, ours)
+		for _, w := range e.Went {
+			if lost && w.Item == ours.Item.ID && w.Fence == ours.Fence {
+				p.Gone = cmp.Or(p.Gone, w.What)
+			}
+		}
 		p.Waits = false
 		switch p.Step {
 		case Idle:
@@ -140,7 +148,7 @@ func (s *State) again(i int, lost bool, out *[]Action) {
 		}
 	case lost && p.Step == Launching:
 		// It may have been launched, and must not be launched now.
-		p.Stop, p.Why = StopLost, "its claim was lost while nobody drove the loop"
+		p.Stop, p.Why = StopLost, cmp.Or(p.Gone, "its claim was lost while nobody drove the loop")
 		s.tellStop(i, out)
 	case lost:
 		s.settle(i, Settle{Fate: Drop, Class: LeaseGone, Reason: "its claim was lost while nobody drove the loop"}, out)
@@ -193,7 +201,7 @@ func (s *State) fill(out *[]Action) {
 		}
 		if s.Iterations+claiming >= s.Limits.MaxIterations {
 			if claiming == 0 {
-				s.over(Draining, "it has begun as many items as it may", out)
+				s.over(Draining, "it has begun as many attempts as it may", out)
 			}
 			return
 		}

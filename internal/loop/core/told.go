@@ -11,6 +11,29 @@ import (
 // ByStop says of a kind of interrupt that a person has stopped something.
 func ByStop(kind string) bool { return kind == ByPerson || kind == ByCancel }
 
+// ParkedBy is the kind of decision that an item was set aside for, and what is to be decided, by the
+// reason that the queue keeps of it: the class of what happened, and words.
+func ParkedBy(reason string) (kind, why string) {
+	class, why, ok := strings.Cut(reason, ": ")
+	if ok {
+		switch Class(class) {
+		case Asked, Reported:
+			return ByAgent, why
+		case Halted:
+			return ByPerson, why
+		case Cancelled:
+			return ByCancel, why
+		case GateFail:
+			return ByGate, why
+		case BudgetUsed:
+			return ByBudget, why
+		case ContextFull, TurnsUsed:
+			return ByContinues, why
+		}
+	}
+	return "set aside", reason
+}
+
 // KindWords are a kind of interrupt, or a class of failure, for people.
 func KindWords(kind string) string {
 	switch kind {
@@ -67,6 +90,27 @@ func (c Class) Words() string {
 		return "its result is an error"
 	}
 	return string(c)
+}
+
+// GoesOn is why work goes on that waits for no answer, such as what a person had stopped.
+const GoesOn = "a person lets it go on"
+
+// Words are what was refused, in words; "" is nothing.
+func (r Refusal) Words() string {
+	if r.What == "" {
+		return ""
+	}
+	text := "the guard refused " + r.What
+	if r.Earlier {
+		text = "in an attempt before " + text
+	}
+	switch {
+	case r.Calls == 2:
+		text += " (and another call)"
+	case r.Calls > 2:
+		text += fmt.Sprintf(" (and %d other calls)", r.Calls-1)
+	}
+	return text
 }
 
 // AnswerTo is how a person lets go on what was set aside, or with "" the loop.

@@ -19,7 +19,7 @@ func Differences(old *State, l Limits, g *Given) (out []string) {
 		}
 	}
 	add("workers", l.Workers, was.Workers)
-	add("items to begin", l.MaxIterations, was.MaxIterations)
+	add("attempts to begin", l.MaxIterations, was.MaxIterations)
 	add("USD", l.MaxUSD, was.MaxUSD)
 	add("USD a run", l.ItemUSD, was.ItemUSD)
 	add("tokens", l.MaxTokens, was.MaxTokens)
@@ -57,7 +57,7 @@ func (m More) Words() string {
 		out = append(out, many(m.Tokens, "token"))
 	}
 	if m.Iterations != 0 {
-		out = append(out, many(int64(m.Iterations), "item")+" to begin")
+		out = append(out, many(int64(m.Iterations), "attempt")+" to begin")
 	}
 	if m.Time != 0 {
 		out = append(out, m.Time.String()+" of work")

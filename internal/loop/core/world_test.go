@@ -370,7 +370,7 @@ func (w *world) restart() {
 	}
 	if s := &w.s; !w.up {
 		return
-	} else if s.Phase == Stopping && s.Worked < s.Limits.MaxTime || s.Phase == Draining && !slices.Contains([]string{"it has begun as many items as it may", "budget: the money is used up"}, s.Reason) && !s.AtCeiling() {
+	} else if s.Phase == Stopping && s.Worked < s.Limits.MaxTime || s.Phase == Draining && !slices.Contains([]string{"it has begun as many attempts as it may", "budget: the money is used up"}, s.Reason) && !s.AtCeiling() {
 		w.fail("it was begun anew, and only ends: it is %s (%s)", s.Phase, s.Reason)
 	}
 }

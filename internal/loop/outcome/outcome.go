@@ -96,6 +96,19 @@ func failed(r run.Record, res *agent.Result, o *core.Outcome) core.Class {
 	return core.None // the core tells what is missing
 }
 
+// Untold reports whether nobody has said what a run cost that has used so many tokens, of which
+// its client has told so many dollars: of the clients Claude Code alone says it, where it lives to.
+// What a loop can estimate by the tokens is told.
+func Untold(r run.Record, usd float64, tokens int64, turns int) bool {
+	switch {
+	case usd > 0, r.Client == agent.KindScript:
+		return false
+	case r.Client == agent.KindClaude:
+		return (r.Result == nil || r.Result.Subtype == "") && tokens == 0 && !strings.HasPrefix(strings.ToLower(r.StatusReason), "failed to start agent")
+	}
+	return tokens > 0 || turns > 0 // else it has asked no model
+}
+
 func statusTime(r run.Record) time.Time {
 	if r.EndedAt != nil {
 		return *r.EndedAt

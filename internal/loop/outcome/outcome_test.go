@@ -85,3 +85,28 @@ func TestSignature(t *testing.T) {
 		t.Error("two failures are taken for one")
 	}
 }
+
+// TestUntold: a sum of money that has nothing of a run says so, and only then.
+func TestUntold(t *testing.T) {
+	for name, tt := range map[string]struct {
+		r      run.Record
+		usd    float64
+		tokens int64
+		turns  int
+		want   bool
+	}{
+		"Codex, which never says it":      {r: run.Record{Client: agent.KindCodex}, tokens: 700, turns: 2, want: true},
+		"Codex, which asked nothing":      {r: run.Record{Client: agent.KindCodex}},
+		"Copilot, whose tokens are none":  {r: run.Record{Client: agent.KindCopilot}, turns: 1, want: true},
+		"Claude Code said it":             {r: run.Record{Client: agent.KindClaude, Result: &agent.Result{Subtype: "success"}}, usd: 0.1, tokens: 7},
+		"Claude Code, which cost nothing": {r: run.Record{Client: agent.KindClaude, Result: &agent.Result{Subtype: "success"}}},
+		"Claude Code, killed at once":     {r: run.Record{Client: agent.KindClaude, Result: &agent.Result{Reason: "ended without a result"}}, want: true},
+		"Claude Code, which is estimated": {r: run.Record{Client: agent.KindClaude}, tokens: 7},
+		"Claude Code, never started":      {r: run.Record{Client: agent.KindClaude, StatusReason: "failed to start agent: no such file"}},
+		"a script":                        {r: run.Record{Client: agent.KindScript}, turns: 2},
+	} {
+		if got := Untold(tt.r, tt.usd, tt.tokens, tt.turns); got != tt.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

@@ -47,6 +47,9 @@ func Words(op, text string) string {
 		}
 		return "the claim is lost: " + text
 	case "resumed":
+		if text == core.GoesOn {
+			return text
+		}
 		before = "goes on: "
 	case "refused":
 		before = "not taken: "
@@ -132,6 +135,9 @@ func (it *Iteration) figures() (parts []string) {
 	case it.Branch != "":
 		parts = append(parts, "on the branch "+it.Branch)
 	}
+	if said := it.refusal(); said != "" { // such as tests that its agent was to run
+		parts = append(parts, said)
+	}
 	return parts
 }
 
@@ -147,7 +153,7 @@ func reason(it *Iteration) string {
 	text := tell.OneLine(it.Reason, 320)
 	switch class := core.Class(it.Class); class {
 	case core.GateFail:
-		return "the checks fail: " + Gist(it.Reason)
+		return outcome.Join("the checks fail: "+Gist(it.Reason), it.refusal())
 	case core.RateLimited, core.AuthFailed, core.Refused, core.SpawnFailed, core.BadWorkspace:
 		return outcome.Classed(class.Words(), text)
 	default:
@@ -155,11 +161,21 @@ func reason(it *Iteration) string {
 			text = class.Words()
 		}
 	}
-	if it.Refused != "" {
-		text += "; the guard refused " + tell.OneLine(it.Refused, 320)
-	}
-	return text
+	return outcome.Join(text, it.refusal())
 }
+
+// Refusal is what the guard refused of the iteration's run, or of one before.
+func (it *Iteration) Refusal() core.Refusal {
+	return core.Refusal{What: it.Refused, Calls: it.Refusals, Earlier: it.RefusedEarlier}
+}
+
+// SetRefusal has it there.
+func (it *Iteration) SetRefusal(r core.Refusal) {
+	it.Refused, it.Refusals, it.RefusedEarlier = r.What, r.Calls, r.Earlier
+}
+
+// refusal is that in words, "" where nothing was refused.
+func (it *Iteration) refusal() string { return tell.OneLine(it.Refusal().Words(), 400) }
 
 // verification is the id by which what was checked can be looked at, "" where a text about
 // checks names none.

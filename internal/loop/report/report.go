@@ -45,16 +45,23 @@ type Iteration struct {
 	But       string    `json:"but,omitempty"` // checks that passed are worth less than that: which are not held against the work, and why
 	Interrupt string    `json:"interrupt,omitempty"`
 	// Refused is what the guard said of the first call of its run that it refused.
-	Refused   string  `json:"refused,omitempty"`
+	Refused string `json:"refused,omitempty"`
+	// Refusals is how many calls the guard refused; 0 in records of older programs.
+	Refusals int `json:"refusals,omitempty"`
+	// RefusedEarlier says that what was refused was so in an attempt before, and nothing in this one.
+	RefusedEarlier bool `json:"refused_earlier,omitempty"`
+
 	Turns     int     `json:"turns"`
 	ToolCalls int     `json:"tool_calls"`
 	CostUSD   float64 `json:"cost_usd"`
-	Tokens    int64   `json:"tokens"`
-	Branch    string  `json:"branch,omitempty"`
-	Place     string  `json:"place,omitempty"`
-	Note      string  `json:"note,omitempty"` // what was done with the work
-	Put       Put     `json:"put,omitempty"`
-	Into      string  `json:"into,omitempty"` // branch that it is to be merged into, of what was not
+	// CostUnknown says that nobody has told what it cost, so that cost_usd says nothing.
+	CostUnknown bool   `json:"cost_unknown,omitempty"`
+	Tokens      int64  `json:"tokens"`
+	Branch      string `json:"branch,omitempty"`
+	Place       string `json:"place,omitempty"`
+	Note        string `json:"note,omitempty"` // what was done with the work
+	Put         Put    `json:"put,omitempty"`
+	Into        string `json:"into,omitempty"` // branch that it is to be merged into, of what was not
 	// Later says that this is no claim: work that was done before was merged.
 	Later bool `json:"later,omitempty"`
 	// Shared is what was changed meanwhile that all worktrees share, in words; "" is nothing.
@@ -108,6 +115,9 @@ func Night(project string, s core.State, its []Iteration, said []Question, now S
 	}
 	if m.EstimatedUSD > 0 {
 		fmt.Fprintf(&b, "\nOf the money, %s USD is an estimate: runs were ended before their client could say what they cost. They cost that at most, as far as can be known.\n", term.USD(m.EstimatedUSD))
+	}
+	if m.Untold > 0 {
+		fmt.Fprintf(&b, "\nWhat %s cost is not known, and not in that sum: their client does not say it, or was ended before it could.\n", term.Plural(m.Untold, "attempt"))
 	}
 	b.WriteString(now.left())
 	if s.Interrupt != nil {
@@ -217,7 +227,7 @@ func Past(project string, s core.State, its []Iteration, said []Question, now St
 		}
 		attempts++
 		cost, tokens = cost+it.CostUSD, tokens+it.Tokens
-		if it.unknownCost() {
+		if it.UnknownCost() {
 			unknown++
 		}
 		n[it.Fate]++
@@ -239,10 +249,10 @@ func Past(project string, s core.State, its []Iteration, said []Question, now St
 		}
 		who = append(who, on+strings.Join(slices.Sorted(maps.Keys(away)), ", "))
 	}
-	fmt.Fprintf(&b, "%s, from %s to %s: %s, %.2f USD and %s", strings.Join(who, "; "), first.Local().Format("2006-01-02 15:04"), last.Local().Format("2006-01-02 15:04"),
-		term.Plural(attempts, "attempt"), cost, term.Plural(int(tokens), "token"))
+	fmt.Fprintf(&b, "%s, from %s to %s: %s, %s and %s", strings.Join(who, "; "), first.Local().Format("2006-01-02 15:04"), last.Local().Format("2006-01-02 15:04"),
+		term.Plural(attempts, "attempt"), fmt.Sprintf("%.2f USD", cost), term.Plural(int(tokens), "token"))
 	if unknown > 0 {
-		fmt.Fprintf(&b, ", and what %s on other machines cost, which is not known", term.Plural(unknown, "attempt"))
+		fmt.Fprintf(&b, ", and what %s cost, which is not known", term.Plural(unknown, "attempt"))
 	}
 	b.WriteString(".\n")
 	fmt.Fprintf(&b, "\n| done | tried again | given up | times set aside | given back | lost |\n|---|---|---|---|---|---|\n| %d | %d | %d | %d | %d | %d |\n",
@@ -294,7 +304,7 @@ func sections(b *strings.Builder, s core.State, its []Iteration, said []Question
 		if it.Interrupt == core.ByGate {
 			why = Gist(it.Reason)
 		}
-		return mdfile.EscapeCell(fmt.Sprintf("%s: %s (%s)", core.KindWords(cmp.Or(it.Interrupt, it.Class)), why, it.Run))
+		return mdfile.EscapeCell(fmt.Sprintf("%s: %s (%s)", core.KindWords(cmp.Or(it.Interrupt, it.Class)), outcome.Join(why, it.refusal()), it.Run))
 	}
 	needs := headed("Needs a person")
 	part(needs, func(it Iteration) bool {
@@ -350,7 +360,7 @@ func sections(b *strings.Builder, s core.State, its []Iteration, said []Question
 			if it.Fate == core.Park {
 				return seenTo(it)
 			}
-			return mdfile.EscapeCell(fmt.Sprintf("%s, %s", it.Fate, outcome.Classed(it.Class, tell.OneLine(it.Reason, 200))))
+			return mdfile.EscapeCell(fmt.Sprintf("%s, %s", it.Fate, outcome.Join(outcome.Classed(it.Class, tell.OneLine(it.Reason, 200)), it.refusal())))
 		})
 }
 
@@ -537,8 +547,12 @@ func doneLine(it Iteration) string {
 	if it.On != "" {
 		parts = append(parts, "on "+it.On)
 	}
-	if !it.unknownCost() {
-		parts = append(parts, fmt.Sprintf("%s, %s, %.2f USD", term.Took(time.Duration(it.Seconds*float64(time.Second))), term.Plural(it.Turns, "turn"), it.CostUSD))
+	if !it.untold() {
+		cost := fmt.Sprintf("%.2f USD", it.CostUSD)
+		if it.CostUnknown {
+			cost = "cost not known"
+		}
+		parts = append(parts, fmt.Sprintf("%s, %s, %s", term.Took(time.Duration(it.Seconds*float64(time.Second))), term.Plural(it.Turns, "turn"), cost))
 	}
 	parts = append(parts, "checks: "+cmp.Or(string(it.Verified), "none")+it.but())
 	if it.Branch != "" {
@@ -550,6 +564,9 @@ func doneLine(it Iteration) string {
 	if it.Note != "" {
 		parts = append(parts, it.Note)
 	}
+	if said := it.refusal(); said != "" {
+		parts = append(parts, said)
+	}
 	line := mdfile.EscapeCell(strings.Join(parts, "; "))
 	if it.Summary != "" {
 		line += "\n  " + mdfile.EscapeCell(tell.OneLine(it.Summary, 300))
@@ -557,8 +574,20 @@ func doneLine(it Iteration) string {
 	return line
 }
 
-// unknownCost says that nobody told what an attempt on another machine cost.
-func (it *Iteration) unknownCost() bool {
+// Cost is what runs have cost, beside so many of which nobody has said it.
+func Cost(usd float64, untold int) string {
+	text := fmt.Sprintf("%.2f USD", usd)
+	if untold > 0 {
+		text += ", and what " + term.Plural(untold, "attempt") + " cost, which is not known"
+	}
+	return text
+}
+
+// UnknownCost says that nobody told what an attempt cost.
+func (it *Iteration) UnknownCost() bool { return it.CostUnknown || it.untold() }
+
+// untold says that nobody told anything of an attempt on another machine but how it ended.
+func (it *Iteration) untold() bool {
 	return it.On != "" && it.Started.IsZero() && it.Fate != core.Release // which without a run was not begun
 }
 

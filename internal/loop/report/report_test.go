@@ -183,7 +183,7 @@ func TestPastOfOtherMachines(t *testing.T) {
 	}
 	text := Past("shop", core.State{}, its, nil, Standing{})
 	for _, want := range []string{
-		"\nOn other machines build-7, build-8, from ", ": 2 attempts, 0.50 USD and 100 tokens, and what 1 attempt on other machines cost, which is not known.\n",
+		"\nOn other machines build-7, build-8, from ", ": 2 attempts, 0.50 USD and 100 tokens, and what 1 attempt cost, which is not known.\n",
 		"- **a** A — on build-7; 1 min, 3 turns, 0.50 USD; checks: none; branch loop-a; commit 0123456789ab\n  did it\n", "## Given up\n\n- **b** B — no (on build-8)\n", "\n    git fetch origin\n    git merge origin/loop-a\n",
 	} {
 		if !strings.Contains(text, want) {

@@ -14,7 +14,7 @@ import (
 const AnsweredNote = "a person has answered: "
 
 // GoesOnNote is the reason where a person has let it go on without an answer.
-const GoesOnNote = "a person lets it go on"
+const GoesOnNote = core.GoesOn
 
 // Answered is what a person has answered by the item's own history, nil for
 // nothing. What has failed since knew it, and may have failed because of it: it is told

@@ -8,13 +8,18 @@ package said
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	"reprise/internal/agent"
 	"reprise/internal/durable"
+	"reprise/internal/event"
+	"reprise/internal/loop/core"
 	"reprise/internal/loop/tell"
+	"reprise/internal/run"
 )
 
 // Stream is what is taken out of a run's output.
@@ -186,7 +191,43 @@ func (s *Stream) refused(text string) {
 		return
 	}
 	why, _, _ = strings.Cut(why, alone)
-	s.Refused = tell.OneLine(why, 400)
+	s.Refused = tell.OneLine(why, maxRefused)
+}
+
+// maxRefused bounds what is kept of a refusal.
+const maxRefused = 400
+
+// Refusal is what the guard refused by the output alone: of how many calls it does not say.
+func (s *Stream) Refusal() core.Refusal { return core.Refusal{What: s.Refused} }
+
+// Refusals are the calls of a run that the guard refused, by what it has recorded: whether a client
+// says it in its output differs from one to the next. dir is where events are; what cannot be read there is the error, beside
+// what could.
+func Refusals(dir string, r run.Record) (out core.Refusal, err error) {
+	if dir == "" {
+		return out, nil
+	}
+	seen := map[string]bool{}
+	for e, bad := range event.OfRun(dir, r.ID, r.StartedAt.Add(-time.Hour)) {
+		var d struct {
+			ID     string `json:"use_id"`
+			By     string `json:"by"`
+			Name   string `json:"name"`
+			Reason string `json:"reason"`
+		}
+		switch {
+		case bad != nil:
+			err = bad
+		case e.Type != event.PermissionDecided || e.Outcome != "denied" || json.Unmarshal(e.Data, &d) != nil || d.By == "":
+		case d.ID != "" && seen[d.ID]: // the client has asked about it once more
+		default:
+			seen[d.ID] = true
+			if out.Calls++; out.What == "" {
+				out.What = tell.OneLine(cmp.Or(d.Reason, d.Name), maxRefused)
+			}
+		}
+	}
+	return out, err
 }
 
 // plain is the text of what came back from a tool: a string, or blocks of which some are text.

@@ -23,7 +23,9 @@ type Metrics struct {
 	core.Tally
 	CostUSD float64 `json:"cost_usd"`
 	// EstimatedUSD is the part of it that no client has told: of runs that were ended before they could.
-	EstimatedUSD  float64 `json:"estimated_usd"`
+	EstimatedUSD float64 `json:"estimated_usd"`
+	// Untold is how many attempts cost nobody knows what, which the sum has nothing of.
+	Untold        int     `json:"cost_unknown"`
 	Tokens        int64   `json:"tokens"`
 	MaxIterations int     `json:"max_iterations"`
 	MaxUSD        float64 `json:"max_usd"`
@@ -36,7 +38,7 @@ type Metrics struct {
 func MetricsOf(s core.State) Metrics {
 	return Metrics{
 		V: 1, Loop: s.Loop, Phase: s.Phase, Began: s.Began.Wall, WorkedSeconds: s.Worked.Seconds(), Workers: len(s.Slots), Busy: s.Busy(),
-		Iterations: s.Iterations, Tally: s.Tally, CostUSD: s.CostUSD, EstimatedUSD: s.EstimatedUSD, Tokens: s.Tokens,
+		Iterations: s.Iterations, Tally: s.Tally, CostUSD: s.CostUSD, EstimatedUSD: s.EstimatedUSD, Untold: s.Untold, Tokens: s.Tokens,
 		MaxIterations: s.Limits.MaxIterations, MaxUSD: s.Limits.MaxUSD, MaxTokens: s.Limits.MaxTokens, MaxSeconds: s.Limits.MaxTime.Seconds(),
 		FailuresInRow: s.Row,
 	}
@@ -62,6 +64,7 @@ func (m Metrics) Prometheus(w io.Writer, project string) error {
 	one("rate_limited_total", "counter", "Runs that ended at a rate limit.", float64(m.RateLimited))
 	one("cost_usd_total", "counter", "US dollars.", m.CostUSD)
 	one("estimated_usd_total", "counter", "US dollars of these that no client has told: of runs that were ended before they could.", m.EstimatedUSD)
+	one("cost_unknown_total", "counter", "Attempts of which nobody has told what they cost.", float64(m.Untold))
 	one("tokens_total", "counter", "Tokens.", float64(m.Tokens))
 	one("worked_seconds_total", "counter", "Seconds of work.", m.WorkedSeconds)
 	one("workers", "gauge", "Workers.", float64(m.Workers))

@@ -9,6 +9,7 @@ import (
 
 	"reprise/internal/loop"
 	"reprise/internal/loop/core"
+	"reprise/internal/loop/outcome"
 	"reprise/internal/queue"
 	"reprise/internal/relay"
 )
@@ -83,7 +84,7 @@ func (f *Fleet) Worked(ctx context.Context, here func(item string, fence int64) 
 				w.Reason, w.Summary = "", e.Note
 			}
 			if it.Result != nil && (w.Run == "" || w.Run == it.Result.Run) && (last || fate == core.Done) {
-				outcome(&w, it.Result)
+				result(&w, it.Result)
 			}
 			out = append(out, w)
 		}
@@ -98,18 +99,22 @@ func (d *endedRun) tell(w *loop.Iteration) {
 	w.Seconds = d.Elapsed(w.Ended).Seconds()
 	if d.Spent != nil {
 		w.CostUSD, w.Tokens, w.Turns = d.Spent.CostUSD, d.Spent.Tokens, d.Spent.Turns
+		w.CostUnknown = outcome.Untold(d.Record, w.CostUSD, w.Tokens, w.Turns)
 	}
 }
 
-// outcome has in an iteration what the queue keeps of it with the item.
-func outcome(w *loop.Iteration, o *queue.Outcome) {
+// result has in an iteration what the queue keeps of it with the item.
+func result(w *loop.Iteration, o *queue.Outcome) {
 	var data struct {
 		Completed, Succeeded bool
 		Verified             core.Gate
 		Branch, Commit       string
 		Lacks                string
+		Refused              core.Refusal
 	}
 	_ = json.Unmarshal(o.Data, &data) // of a person's or a script's claim it may be anything
 	w.Run, w.Session, w.Summary = cmp.Or(w.Run, o.Run), cmp.Or(w.Session, o.Session), cmp.Or(o.Summary, w.Summary)
 	w.Completed, w.Succeeded, w.Verified, w.Branch, w.Commit, w.Note = data.Completed, data.Succeeded, data.Verified, data.Branch, data.Commit, data.Lacks
+	w.SetRefusal(data.Refused)
+	w.Reason = strings.TrimSuffix(w.Reason, "; "+data.Refused.Words()) // a note of the history has it, too
 }
