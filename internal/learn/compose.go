@@ -522,7 +522,7 @@ func (c *composer) correctionOf(i int) *said {
 // corrected is no precedent: it says so first, and counts little.
 func (c *composer) turn(t *turn, wrong *said) {
 	p := t.prompt
-	if strings.TrimSpace(p.text) == "" || t.response == nil && t.calls == 0 {
+	if strings.TrimSpace(p.text) == "" || t.response == nil && t.calls == 0 || t.idle() {
 		return
 	}
 	data := Data{
@@ -549,9 +549,11 @@ func (c *composer) turn(t *turn, wrong *said) {
 		lists = append(lists, t.response.acl)
 		if t.error != "" {
 			data.Outcome = Broken
-			fmt.Fprintf(&b, "The turn ended by an error: %s\n", clip.Line(t.error))
+			if !t.unserved() || len(t.files) > 0 { // that an edit may not be all is worth to know
+				fmt.Fprintf(&b, "The turn ended by an error: %s\n", clip.Line(t.error))
+			}
 		}
-		if t.response.text != "" {
+		if t.response.text != "" && !t.unserved() {
 			fmt.Fprintf(&b, "Answered: %s\n", sign.Clip(clip.Line(t.response.text), 500))
 		}
 	}

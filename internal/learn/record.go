@@ -17,7 +17,7 @@ import (
 
 // foldVersion changes whenever what is worked out from an event, or how it is
 // kept, changes: an index of another version is folded from zero.
-const foldVersion = "10"
+const foldVersion = "11"
 
 // Version of what this program works out from the logs. What another version has
 // worked out is worked out anew.

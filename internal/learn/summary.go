@@ -16,7 +16,8 @@ import (
 // gone by without a word from it.
 func (c *composer) session() {
 	recs := c.s.recs
-	if len(recs) == 0 || len(c.s.turns) == 0 && len(c.s.chains) == 0 {
+	worked := slices.ContainsFunc(c.s.turns, func(t *turn) bool { return !t.idle() })
+	if len(recs) == 0 || !worked && len(c.s.chains) == 0 {
 		return
 	}
 	st := &c.s.stats
@@ -115,7 +116,7 @@ func (c *composer) summaryText() (text, title string) {
 	var b strings.Builder
 	var tasks []string
 	for _, t := range s.turns {
-		if corrected := slices.ContainsFunc(s.saids, func(x said) bool { return x.rec == t.prompt }); !corrected && !c.retracted[t.id()] {
+		if corrected := slices.ContainsFunc(s.saids, func(x said) bool { return x.rec == t.prompt }); !corrected && !c.retracted[t.id()] && !t.idle() {
 			tasks = appendNew(tasks, firstSentence(t.prompt.text, 160), 4)
 		}
 	}
@@ -172,7 +173,7 @@ func (c *composer) summaryText() (text, title string) {
 
 func lastResponse(turns []*turn) string {
 	for i := len(turns) - 1; i >= 0; i-- {
-		if r := turns[i].response; r != nil && r.text != "" {
+		if r := turns[i].response; r != nil && r.text != "" && !turns[i].unserved() {
 			return r.text
 		}
 	}
