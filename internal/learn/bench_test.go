@@ -77,7 +77,7 @@ func BenchmarkFold(b *testing.B) {
 	for i := 0; b.Loop(); i++ {
 		x := recall.Open(recall.Options{IndexFile: filepath.Join(dir, fmt.Sprintf("index%d.db", i)), MemoryDir: dir})
 		o := New(Options{Index: x, Logs: []Log{{Project: "shop", Dir: filepath.Join(dir, "events")}}, Now: clock("2026-12-01"), Batch: 10_000})
-		if _, err := o.Rebuild(context.Background(), nil); err != nil {
+		if _, err := o.Run(context.Background(), 0); err != nil {
 			b.Fatal(err)
 		}
 		x.Close()

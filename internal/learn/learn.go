@@ -107,24 +107,6 @@ const DefaultBudget = 200 * time.Millisecond
 func (o *Organizer) Run(ctx context.Context, budget time.Duration) (Report, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.run(ctx, budget, nil)
-}
-
-// Rebuild forgets everything that was worked out and works it out again from
-// the logs. Progress, which may be nil, is called after each step with the
-// events read and the sessions worked out so far.
-func (o *Organizer) Rebuild(ctx context.Context, progress func(Report)) (Report, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.cache = cache{}
-	err := o.store.Update(ctx, func(tx Tx) error { return tx.Store(bucketMeta, "version", []byte(beingWiped)) })
-	if err != nil {
-		return Report{}, fmt.Errorf("organise: %w", err)
-	}
-	return o.run(ctx, 0, progress)
-}
-
-func (o *Organizer) run(ctx context.Context, budget time.Duration, progress func(Report)) (Report, error) {
 	var total Report
 	if o.behind() {
 		return total, nil
@@ -147,9 +129,6 @@ func (o *Organizer) run(ctx context.Context, budget time.Duration, progress func
 			return total, fmt.Errorf("organise: %w", err)
 		}
 		total.add(r)
-		if progress != nil {
-			progress(total)
-		}
 		if !r.More || over() {
 			return total, nil
 		}
