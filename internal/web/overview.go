@@ -97,19 +97,7 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 	if p.Loop.Trouble != "" {
 		p.Trouble = append(p.Trouble, p.Loop.Trouble)
 	}
-	if s.deps.Guard != nil {
-		waiting, err := s.deps.Guard.Waiting()
-		if err != nil {
-			p.Trouble = append(p.Trouble, err.Error())
-		}
-		if n := len(waiting); n > 0 {
-			text := "A call of an agent waits for your word"
-			if n > 1 {
-				text = term.Plural(n, "call") + " of agents wait for your word"
-			}
-			p.Matters = append([]matter{{Tone: "warn", Text: text, Path: "/guard", Act: "Look"}}, p.Matters...)
-		}
-	}
+	s.callsWait(&p)
 	if s.deps.Waits != nil {
 		waits, err := s.deps.Waits(r.Context())
 		if err != nil {
@@ -146,6 +134,24 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	s.show(w, r, "overview", s.view(r, "overview", "Overview", p))
+}
+
+// callsWait tells of calls that wait for a person's word, before all else.
+func (s *Server) callsWait(p *overviewPage) {
+	if s.deps.Guard == nil {
+		return
+	}
+	waiting, err := s.deps.Guard.Waiting()
+	if err != nil {
+		p.Trouble = append(p.Trouble, err.Error())
+	}
+	if n := len(waiting); n > 0 {
+		text := "A call of an agent waits for your word"
+		if n > 1 {
+			text = term.Plural(n, "call") + " of agents wait for your word"
+		}
+		p.Matters = append([]matter{{Tone: "warn", Text: text, Path: "/guard", Act: "Look"}}, p.Matters...)
+	}
 }
 
 // taskCard counts the list of tasks.
