@@ -126,22 +126,25 @@ func (a *App) inAnother(ctx context.Context, err error) error {
 	if herr != nil {
 		return err
 	}
-	has := func(dir string) bool {
-		q := queue.Open(queue.Options{Dir: dir, Now: a.Env.Now, Host: a.Hostname, Actor: a.actor()})
-		defer q.Close()
-		_, err := q.Get(ctx, m.On)
+	files := func(project string) *queue.Files {
+		return queue.Open(queue.Options{Dir: home.Paths.Queue(project), Now: a.Env.Now, Host: a.Hostname, Actor: a.actor()})
+	}
+	has := func(project string) bool {
+		_, err := files(project).Get(ctx, m.On)
 		return err == nil
 	}
 	project, perr := a.queueProject()
 	servers := home.Settings.Queue != config.QueueFiles
 	switch {
 	case perr != nil:
-	case servers && has(home.Paths.Queue(project)):
+	case servers && has(project):
 		return fmt.Errorf("%w: it is in the files of this machine, and the settings have the queue on %s: `reprise queue migrate` brings it there", err, home.Settings.Queue)
 	case servers:
 		return fmt.Errorf("%w (the queue is on %s)", err, home.Settings.Queue)
-	case project != "" && has(home.Paths.Queue("")):
+	case project != "" && has(""):
 		return fmt.Errorf("%w: the global queue has it, and this is the queue of %s: add it here, too", err, project)
+	case files(project).Went(m.On):
+		return fmt.Errorf("%w: it was moved from here to the servers of a fleet, and the settings have the queue in files of this machine: name the servers in `queue` again", err)
 	default:
 		return fmt.Errorf("%w (the queue is in files of this machine)", err)
 	}

@@ -178,6 +178,15 @@ const (
 // Origin is the directory, and whose it is.
 func (q *Files) Origin() string { return "files-" + machine(q.opt.Host, q.opt.Dir) }
 
+// Went reports whether an item was moved from here to another queue.
+func (q *Files) Went(id string) bool {
+	if CheckID(id) != nil {
+		return false
+	}
+	_, err := os.Stat(filepath.Join(q.opt.Dir, movedName, id+".json"))
+	return err == nil
+}
+
 // Still holds the queue's lock.
 func (q *Files) Still(ctx context.Context) (func(), error) {
 	if _, err := q.Reclaim(ctx); err != nil {
