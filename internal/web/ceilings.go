@@ -1,6 +1,12 @@
 package web
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+
+	"reprise/internal/loop"
+	"reprise/internal/term"
+)
 
 // ceilingField is a ceiling that a form raises.
 type ceilingField struct {
@@ -24,6 +30,18 @@ type ceilingForm struct {
 	Need   string // the field without which nothing would come of it, "" where there is none
 	Of     string // whose they are, "" of the loop here
 	Fields []ceilingField
+}
+
+// ceilingsOf is the form for a loop as it stands. Of tokens it is known by how many the
+// ceiling must be raised at least: a loop that has used more than it may waits on below that.
+func ceilingsOf(id, need, of string, m loop.Metrics) ceilingForm {
+	f := ceilingForm{ID: id, Need: need, Of: of, Fields: ceilingFields()}
+	if over := m.Tokens - m.MaxTokens; need == "tokens" && over > 0 {
+		i := slices.IndexFunc(f.Fields, func(c ceilingField) bool { return c.Name == need })
+		f.Fields[i].Least = fmt.Sprint(over + 1)
+		f.Fields[i].Words += ", " + term.Num(over+1) + " at least"
+	}
+	return f
 }
 
 // Only is the field that is needed, and Others are the rest.

@@ -57,20 +57,18 @@ var notes = map[string]string{
 
 func funcs(now func() time.Time) template.FuncMap {
 	return template.FuncMap{
-		"when":    when,
-		"moment":  moment,
-		"iso":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"since":   func(t time.Time) string { return ago(t, now()) },
-		"took":    term.Took,
-		"seconds": seconds,
-		"usd":     term.USD,
-		"num":     num,
-		"kind":    core.KindWords,
-		"ceilings": func(id, need, of string) ceilingForm {
-			return ceilingForm{ID: id, Need: need, Of: of, Fields: ceilingFields()}
-		},
-		"size":    term.Size,
-		"oneline": oneLine,
+		"when":     when,
+		"moment":   moment,
+		"iso":      func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"since":    func(t time.Time) string { return ago(t, now()) },
+		"took":     term.Took,
+		"seconds":  seconds,
+		"usd":      term.USD,
+		"num":      num,
+		"kind":     core.KindWords,
+		"ceilings": ceilingsOf,
+		"size":     term.Size,
+		"oneline":  oneLine,
 		"gist": func(n int, s string) string {
 			return oneLine(n, strings.Join(strings.Fields(strings.ToValidUTF8(s[:min(len(s), 4*n)], "")), " "))
 		},

@@ -85,7 +85,8 @@ func (s *Server) guardShow(w http.ResponseWriter, r *http.Request) {
 			for _, call := range slices.Backward(decided.Calls(t.each())) {
 				counts[call.Verdict]++
 				if len(p.Decisions) < decisionsShown { // the verdict has its own column
-					p.Decisions = append(p.Decisions, decisionRow{call, strings.TrimPrefix(s.deps.Events.What(call.Event), call.Verdict+" ")})
+					what := strings.TrimSuffix(strings.TrimPrefix(s.deps.Events.What(call.Event), call.Verdict+" "), " (denied)")
+					p.Decisions = append(p.Decisions, decisionRow{call, what})
 				}
 			}
 			for outcome, n := range counts {

@@ -17,6 +17,7 @@ import (
 	"reprise/internal/memory"
 	"reprise/internal/queue"
 	"reprise/internal/run"
+	"reprise/internal/term"
 )
 
 // looping lets a loop run, which stands as change makes it.
@@ -40,7 +41,7 @@ func (h *house) looping(change func(*core.State)) {
 func TestACeilingIsRaisedWhereItIsTold(t *testing.T) {
 	h := open(t, nil)
 	needed := regexp.MustCompile(`name="(\w+)" type="number" min="[0-9.]+" max="\d+" step="\w+" inputmode="\w+" required`)
-	for tokens, want := range map[int64]string{5: "usd", 10: "tokens"} {
+	for tokens, want := range map[int64]string{5: "usd", 10: "tokens", 2010: "tokens"} {
 		h.looping(func(s *core.State) {
 			s.Limits.MaxTokens, s.Tokens, s.Phase = 10, tokens, core.Waiting
 			s.Interrupt = &core.Interrupt{Kind: core.ByBudget, Why: "all of it is used"}
@@ -50,6 +51,9 @@ func TestACeilingIsRaisedWhereItIsTold(t *testing.T) {
 		head, _, _ := strings.Cut(box, "<details>")
 		if m := needed.FindAllStringSubmatch(page, -1); len(m) != 1 || m[0][1] != want || !strings.Contains(head, "required") {
 			t.Errorf("%d of 10 tokens: what is needed is %q, and the box begins so:\n%s", tokens, m, head)
+		}
+		if few := strings.Contains(page, "More tokens, "+term.Num(2001)+" at least</label>") && strings.Contains(page, `min="2001"`); few != (tokens == 2010) {
+			t.Errorf("%d of 10 tokens: the least that helps is told: %v", tokens, few)
 		}
 		if strings.Contains(page, "<summary>Raise the ceilings</summary>") || strings.Contains(page, ">Go on</button>") {
 			t.Error("there is a second form for the same, or a button that does nothing")
