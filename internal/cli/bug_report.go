@@ -36,9 +36,6 @@ names. Read it before you give it away: messages may quote what you would not.`,
 		Example: `  reprise bug-report
   reprise bug-report -o report.md`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if lines < 0 {
-				return usagef("--log-lines %d: give 0 or more", lines)
-			}
 			text := bugReport(cmd, app, lines)
 			if out == "" {
 				_, err := fmt.Fprint(app.Out, text)

@@ -248,9 +248,6 @@ func newEventsListCmd(app *App) *cobra.Command {
 (compaction.finished, recall.served, recall.used). At a terminal lines are cut to
 its width; ` + "`reprise events show ID`" + ` has the whole.`,
 		RunE: func(*cobra.Command, []string) error {
-			if limit < 0 {
-				return usagef("--limit %d is negative", limit)
-			}
 			if err := f.prepare(app); err != nil {
 				return err
 			}

@@ -25,9 +25,6 @@ func newEventsTailCmd(app *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "tail", Args: cobra.NoArgs, Short: "Show the last events, and with -f what comes",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if limit < 0 {
-				return usagef("--limit %d is negative", limit)
-			}
 			if err := f.prepare(app); err != nil {
 				return err
 			}

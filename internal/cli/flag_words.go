@@ -36,6 +36,32 @@ func clientNames(cmd *cobra.Command) (err error) {
 	return err
 }
 
+// noneNegative refuses a number or a time below 0, which none of our flags can mean: how
+// many, how long, which one.
+func noneNegative(cmd *cobra.Command) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if kindOf(f) != "" && strings.HasPrefix(strings.TrimPrefix(f.Value.String(), "["), "-") && err == nil {
+			err = usagef("--%s %s is negative", f.Name, f.Value)
+		}
+	})
+	return err
+}
+
+// kindOf is what a flag of numbers takes, in words; "" of another flag.
+func kindOf(f *pflag.Flag) string {
+	switch f.Value.Type() {
+	case "int", "int64":
+		return "a whole number"
+	case "float64":
+		return "a number"
+	case "duration":
+		return "a time such as 90s, 30m or 4h"
+	case "intSlice":
+		return "whole numbers with commas between them"
+	}
+	return ""
+}
+
 // clientName is the name of a client that we know, by whichever it was called; another is
 // left as it is, for who asks for it to say what there is.
 func clientName(given string) string {
@@ -49,6 +75,11 @@ func clientName(given string) string {
 // near, and of a value that was taken for one how it is given.
 func flagError(cmd *cobra.Command, err error) error {
 	hint := ""
+	if e := (*pflag.InvalidValueError)(nil); errors.As(err, &e) {
+		if kind := kindOf(e.GetFlag()); kind != "" { // what Go's own functions say of it helps nobody
+			err = fmt.Errorf("--%s takes %s, not %q", e.GetFlag().Name, kind, clipText(e.GetValue(), 60))
+		}
+	}
 	if e := (*pflag.NotExistError)(nil); errors.As(err, &e) {
 		if short := e.GetSpecifiedShortnames(); short != "" {
 			hint = shorthandHint(cmd, e.GetSpecifiedName(), short)

@@ -180,8 +180,6 @@ func (f *loopFlags) bounded(l core.Limits) error {
 		return usagef("--item-usd %v is not between 0 and 1000000: every run ends some time", l.ItemUSD)
 	case !(l.MaxTime > 0 && l.MaxTime <= 31*24*time.Hour):
 		return usagef("--max-hours %v is not between 0 and 744, which are 31 days: every loop ends some time", cmp.Or(f.maxHours, float64(l.MaxTime)/float64(time.Hour)))
-	case f.turns < 0:
-		return usagef("--max-turns %d: give how many turns a run may have", f.turns)
 	case slices.ContainsFunc(f.labels, func(label string) bool { return strings.TrimSpace(label) == "" }):
 		return usagef("--label is empty: give a label that items have, or leave it out for all of them")
 	case l.OnInterrupt != core.Wait && l.OnInterrupt != core.Skip:

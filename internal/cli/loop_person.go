@@ -135,9 +135,6 @@ or the loop waits at a ceiling that nobody raises, and with 3 when nothing waits
   reprise loop resume --item login --answer "Yes."
   reprise loop resume --more-usd 20`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if more.USD < 0 || more.Tokens < 0 || more.Iterations < 0 || hours < 0 {
-				return usagef("a ceiling can be raised only")
-			}
 			more.Time = time.Duration(hours * float64(time.Hour))
 			if more != (loop.More{}) {
 				say.More = &more

@@ -511,9 +511,6 @@ with commits of its own always stays. --dry-run says first what would go.`,
 			if !cmd.Flags().Changed("mb") {
 				mb = set.RunMB
 			}
-			if days < 0 || mb < 0 {
-				return usagef("--days and --mb cannot be negative")
-			}
 			age := time.Duration(days) * 24 * time.Hour
 			if days == 0 && cmd.Flags().Changed("days") {
 				age = 1 // who says so wants none to be kept; in the settings it is no bound

@@ -44,7 +44,7 @@ starting and stopping agents.`,
 			if err != nil {
 				return err
 			}
-			if days < 0 || days > 36_500 {
+			if days > 36_500 {
 				return usagef("--days must be from 1 to 36500, or 0 for a token that does not expire")
 			}
 			token, err := app.tokens(home).Create(cmd.Context(), mcpserver.NewToken{

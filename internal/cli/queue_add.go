@@ -127,8 +127,8 @@ func (o *queueAdd) run(cmd *cobra.Command, app *App, args []string) error {
 		return usagef("what is to be added? Give a title, --from, --from-markdown, --from-github or --from-task")
 	case list && (o.item.ID != "" || o.item.Key != "" || o.item.Body != ""):
 		return usagef("--id, --key and --body are of one item, and a list has several")
-	case o.task < 0 || o.phase < 0 || o.task == 0 && o.phase != 0:
-		return usagef("--from-task and --phase are numbers of a task and of one of its phases")
+	case o.task == 0 && o.phase != 0:
+		return usagef("--phase goes with --from-task")
 	case !o.github && (o.repo != "" || len(o.ghLabels) > 0):
 		return usagef("--repo and --gh-label go with --from-github")
 	}

@@ -85,9 +85,6 @@ func boundTo(pid int) (proc.ID, error) {
 }
 
 func claimOrWait(ctx context.Context, q queue.Queue, opt queue.ClaimOptions, wait time.Duration) (queue.Claim, error) {
-	if wait < 0 {
-		return queue.Claim{}, usagef("--wait %s is negative", wait)
-	}
 	limited, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	for {

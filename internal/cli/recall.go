@@ -70,12 +70,6 @@ and why other candidates were left out.`,
 var recallClasses = []string{"block", "decision", "learning", "episode", "pattern", "anti_pattern", "summary", "answer", "state", "profile", "core", "index"}
 
 func runRecall(ctx context.Context, app *App, o recallOptions, text string) error {
-	if o.most < 0 {
-		return usagef("--max %d is negative", o.most)
-	}
-	if o.tokens < 0 {
-		return usagef("--max-tokens %d is negative", o.tokens)
-	}
 	for i, c := range o.classes {
 		o.classes[i] = strings.ReplaceAll(c, "-", "_")
 		if !slices.Contains(recallClasses, o.classes[i]) {

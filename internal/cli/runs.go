@@ -122,9 +122,6 @@ after those of this one: those that go on, and those of the last seven days.`,
 var runStates = []string{"running", "completed", "failed", "timeout", "killed", "interrupted", "spawning", "completing", string(elsewhere.Lost)}
 
 func filterRuns(list []run.Record, status string, limit int) ([]run.Record, error) {
-	if limit < 0 {
-		return nil, usagef("--limit %d is negative", limit)
-	}
 	if status != "" {
 		if !slices.Contains(runStates, status) {
 			return nil, usagef("--status %q is not a state of a run: see `reprise runs list --help`", status)

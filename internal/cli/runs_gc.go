@@ -27,9 +27,6 @@ many these are is said. --dry-run says first what would go.`,
 		Example: `  reprise runs gc --dry-run
   reprise runs gc --older 24h`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if older < 0 {
-				return usagef("--older %s is negative", older)
-			}
 			runs, err := app.Runs()
 			if err != nil {
 				return err

@@ -27,9 +27,6 @@ What a loop began is the loop's to go on with (reprise loop resume), a step of a
 that of reprise task run. The generic client has no sessions.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			if timeout < 0 {
-				return usagef("--timeout %s is negative: give a time such as 90s, or leave it out", timeout)
-			}
 			req := run.Request{Resume: args[0], Timeout: timeout, IdempotencyKey: key, Detach: detach, Origin: "cli"}
 			if len(args) > 1 {
 				req.Task = args[1]

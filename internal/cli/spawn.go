@@ -76,12 +76,6 @@ reprise-script-RUN.txt, into its working directory; --dir names another one.`,
 }
 
 func runSpawn(ctx context.Context, app *App, o SpawnOptions) error {
-	if o.Timeout < 0 {
-		return usagef("--timeout %s is negative: give a time such as 90s, or leave it out", o.Timeout)
-	}
-	if o.MaxOutputTokens < 0 {
-		return usagef("--max-output-tokens %d is negative", o.MaxOutputTokens)
-	}
 	if o.Task == "-" {
 		task, err := readInput(ctx, app, "the task", 16<<20)
 		if err != nil {

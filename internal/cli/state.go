@@ -507,6 +507,9 @@ could go. With --yes it becomes one file below archive/ of reprise's data, which
 			if repos {
 				return collectRepos(cmd.Context(), app, unused, really, asJSON)
 			}
+			if cmd.Flags().Changed("unused") {
+				return usagef("--unused goes with --repos")
+			}
 			repo, err := app.State()
 			if err != nil {
 				return err

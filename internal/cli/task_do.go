@@ -362,6 +362,9 @@ func newTaskErrorsAddCmd(app *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "add KIND MESSAGE", Args: cobra.ExactArgs(2), Short: "Note that something went wrong",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.Severity != "" && !slices.Contains(task.Priorities, f.Severity) {
+				return usagef("--severity %q: there are %s", clipText(f.Severity, 40), strings.Join(task.Priorities, ", "))
+			}
 			f.Type = args[0]
 			f.Message, _ = redact.New().String(args[1])
 			var noted *task.Failure

@@ -53,9 +53,6 @@ func (a *App) taskFlow(ctx context.Context, f flowFlags) (*task.Flow, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.timeout < 0 {
-		return nil, usagef("--timeout %s is negative", f.timeout)
-	}
 	home, err := a.Home()
 	if err != nil {
 		return nil, err

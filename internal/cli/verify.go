@@ -221,9 +221,6 @@ func runVerify(ctx context.Context, app *App, f verifyFlags) error {
 	if !slices.Contains(verify.Triggers(), f.trigger) {
 		return usagef("%q is nothing that a verification is for; write one of %s", clipText(f.trigger, 40), strings.Join(verify.Triggers(), ", "))
 	}
-	if f.timeout < 0 {
-		return usagef("--timeout-seconds is %d; write 0 or more", f.timeout)
-	}
 	home, trust, wishes, err := verifyAsked(app, f.profile)
 	if err != nil {
 		return err
