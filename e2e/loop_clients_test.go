@@ -76,6 +76,12 @@ func TestLoopClients(t *testing.T) {
 			if it.Transcript == "" || !strings.Contains(h.read(it.Transcript), "All done here.") {
 				t.Errorf("its transcript %q", it.Transcript)
 			}
+			// Of what is done, too, and with each client: Codex does not write it into its output.
+			for _, page := range [][]string{{"queue", "show", "one"}, {"loop", "report"}, {"loop", "audit"}} {
+				if s := h.must(page...); !strings.Contains(s, "the guard refused ") || !strings.Contains(s, "../canary") {
+					t.Errorf("%v does not tell what was refused: %s", page, s)
+				}
+			}
 			if s := h.must("queue", "show", "one", "--json"); !strings.Contains(s, `"current_step": "writing"`) {
 				t.Errorf("progress: %s", s)
 			}
