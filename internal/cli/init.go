@@ -204,11 +204,16 @@ func nextOfClients(style term.Style, found, open []string) string {
 // newProject is the project that root would be, with the consent to it: under a name that
 // is free, and not of a whole home directory by accident.
 func newProject(ctx context.Context, app *App, paths config.Paths, root, name, commit string, yes, adopt bool) (*config.Project, error) {
-	p, err := config.Prospect(root, name)
+	ask := !yes && app.InIsTerminal && app.OutIsTerminal
+	p, err := config.Prospect(root, cmp.Or(name, inLetters(filepath.Base(root))))
+	if errors.Is(err, config.ErrNoName) && ask {
+		if p, err = askFirstName(ctx, app, root); err != nil {
+			return nil, err
+		}
+	}
 	if err != nil {
 		return nil, usagef("%w", err)
 	}
-	ask := !yes && app.InIsTerminal && app.OutIsTerminal
 	if err := paths.CheckClaim(p, commit); err != nil {
 		var taken *config.NameTakenError
 		switch {

@@ -71,6 +71,33 @@ func TestInitOffersSetup(t *testing.T) {
 	}
 }
 
+// Of a directory's name in another script none can be made for a project: it is asked for.
+// Letters with marks become plain ones.
+func TestInitNamesTheProject(t *testing.T) {
+	home, root := t.TempDir(), t.TempDir()
+	for _, c := range []struct{ dir, answers, name, says string }{
+		{"日本", "\nshop\n", "", "no name was given"},
+		{"日本", "日本\nmy shop\nshop\ny\n", "shop", "A name for this one"},
+		{"größe 2", "y\n", "grosse-2", "the project grosse-2"},
+		{"Café_Ærø", "y\n", "cafe_aero", "the project cafe_aero"},
+		{"plain", "y\n", "plain", "the project plain"},
+	} {
+		dir := filepath.Join(root, c.dir)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		Main(t.Context(), []string{"init"}, &App{
+			In: strings.NewReader(c.answers), Out: &out, Err: &out, InIsTerminal: true, OutIsTerminal: true, Columns: 80, Program: "/opt/bin/reprise", Hostname: "h",
+			Env: config.Env{Vars: map[string]string{"HOME": home, "USERPROFILE": home, "NO_COLOR": "1"}, Dir: dir, GOOS: runtime.GOOS, Now: time.Now},
+		})
+		data, _ := os.ReadFile(filepath.Join(dir, ".reprise", "project.yaml"))
+		if named := strings.Contains(string(data), "name: "+c.name+"\n"); !strings.Contains(out.String(), c.says) || named != (c.name != "") {
+			t.Errorf("%s: its file is %q\n%s", c.dir, data, out.String())
+		}
+	}
+}
+
 // A terminal's user whose directory has the name of another project is asked for one, and
 // offered one that is free. What differs is shown to its end at the question itself; an
 // answer that is none is asked for again.

@@ -198,6 +198,9 @@ func InitEdits(p *Project) ([]Edit, error) {
 	return edits, nil
 }
 
+// ErrNoName is the error for a directory of whose name none can be made for a project.
+var ErrNoName = errors.New("no name can be made of the directory's name")
+
 // Prospect is the project that InitProject would make of root, with nothing
 // written yet.
 func Prospect(root, name string) (*Project, error) {
@@ -209,7 +212,7 @@ func Prospect(root, name string) (*Project, error) {
 	}
 	if name == "" {
 		if name = NameFrom(root); name == "" {
-			return nil, fmt.Errorf("make project: no name can be made of the directory's name %q; pass --name: %s", filepath.Base(root), nameRemedy)
+			return nil, fmt.Errorf("make project: %w %q; pass --name: %s", ErrNoName, filepath.Base(root), nameRemedy)
 		}
 	}
 	if err := CheckProjectName(name); err != nil {
