@@ -292,6 +292,18 @@ try {
     await page.setViewportSize({ width, height: 860 });
     assert.deepEqual(await page.evaluate(untidy), [], `a question, ${width} wide`);
   }
+  // The overview leads to the field, with what is asked above it; the part goes on being drawn
+  // anew, and the cursor stays.
+  await page.goto(base + "/");
+  await page.locator(".matters li", { hasText: "Change all of them" }).getByRole("link", { name: "Answer" }).click();
+  await until("the cursor", () => page.evaluate(() => document.activeElement?.id === "reply-ask"));
+  await until("what is asked, in sight", () => page.locator("#answer-ask blockquote").evaluate((e) => e.getBoundingClientRect().top >= 0));
+  await page.locator("#answer-ask").evaluate((e) => (e.dataset.old = "yes"));
+  reprise("queue", "add", "--id", "meanwhile", "--parked", "Came meanwhile");
+  await page.getByText("Came meanwhile").first().waitFor();
+  assert.equal(await page.evaluate(() => document.activeElement?.id), "reply-ask");
+  assert.equal(await page.locator("#answer-ask").getAttribute("data-old"), null, "the part was not drawn anew");
+  reprise("queue", "drop", "meanwhile");
   const box = page.locator("#answer-ask");
   assert.match(await box.textContent(), /Change all of them/);
   const items = page.locator(".gauges li", { hasText: "Attempts begun" });
