@@ -64,22 +64,25 @@ func Said(err error) string {
 	if !ok {
 		return err.Error()
 	}
-	verb := "git"
+	return strings.Replace(err.Error(), "git "+strings.Join(e.Args, " ")+": ", e.command()+": ", 1)
+}
+
+// command is what was called, without options.
+func (e *Error) command() string {
 	for i := 0; i < len(e.Args); i++ {
 		if e.Args[i] == "-c" {
 			i++
 		} else if !strings.HasPrefix(e.Args[i], "-") {
-			verb += " " + e.Args[i]
-			break
+			return "git " + e.Args[i]
 		}
 	}
-	return strings.Replace(err.Error(), "git "+strings.Join(e.Args, " ")+": ", verb+": ", 1)
+	return "git"
 }
 
 func (e *Error) Error() string {
 	msg := strings.TrimSpace(e.Stderr)
 	if e.Kind == ErrFilter {
-		return fmt.Sprintf("git %s: %s", e.Args[0], e.held)
+		return fmt.Sprintf("%s: %s", e.command(), e.held)
 	}
 	if e.held != "" {
 		return fmt.Sprintf("git %s: %s", strings.Join(e.Args, " "), e.held)
