@@ -107,7 +107,7 @@ func gatesOf(app *App, home *config.Home, trust config.Trust) (gatesView, error)
 }
 
 func printGates(app *App, v gatesView) {
-	fmt.Fprintf(app.Out, "%s\n", term.SafeLine(v.Works))
+	fmt.Fprint(app.Out, wrapLine(term.SafeLine(v.Works), app.Columns))
 	line := func(name, value string) {
 		fmt.Fprintln(app.Out, wrapList(fmt.Sprintf("  %-16s ", name), strings.Fields(value), " ", app.Columns))
 	}

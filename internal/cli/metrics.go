@@ -84,7 +84,6 @@ func showMetrics(app *App, m improve.Metrics) {
 		if c.Asked+c.Answered > 0 {
 			fmt.Fprintf(app.Out, "  questions: the user answered %d, memory %d\n", c.Asked, c.Answered)
 		}
-		fmt.Fprintf(app.Out, "  %-20s %14s %14s  %s\n", "", fmt.Sprintf("with (n=%d)", g.With.Sessions), fmt.Sprintf("without (n=%d)", g.Without.Sessions), "difference")
 		lift := func(name string) string {
 			for _, l := range g.Lifts {
 				if l.Name == name && g.With.Sessions > 0 && g.Without.Sessions > 0 {
@@ -105,7 +104,10 @@ func showMetrics(app *App, m improve.Metrics) {
 			}
 			return fmt.Sprintf("%.2f ± %.2f", m.Mean, m.Half)
 		}
-		fmt.Fprintf(app.Out, "  %-20s %14s %14s  %s\n", "ended well", share(g.With), share(g.Without), lift("success rate"))
+		rows := [][4]string{
+			{"", fmt.Sprintf("with (n=%d)", g.With.Sessions), fmt.Sprintf("without (n=%d)", g.Without.Sessions), "difference"},
+			{"ended well", share(g.With), share(g.Without), lift("success rate")},
+		}
 		for _, row := range []struct {
 			name, lift string
 			a, b       improve.Mean
@@ -113,11 +115,33 @@ func showMetrics(app *App, m improve.Metrics) {
 			{"retries", "retries", g.With.Retries, g.Without.Retries}, {"user's corrections", "corrections by the user", g.With.Corrections, g.Without.Corrections},
 			{"tool calls", "tool calls", g.With.Calls, g.Without.Calls}, {"failed calls", "failed calls", g.With.Failures, g.Without.Failures}, {"tokens told", "tokens told", g.With.Tokens, g.Without.Tokens},
 		} {
-			fmt.Fprintf(app.Out, "  %-20s %14s %14s  %s\n", row.name, mean(g.With, row.a), mean(g.Without, row.b), lift(row.lift))
+			rows = append(rows, [4]string{row.name, mean(g.With, row.a), mean(g.Without, row.b), lift(row.lift)})
 		}
+		app.compared(rows)
 		if g.With.Items > 0 {
 			fmt.Fprintf(app.Out, "  recall hits: %.0f %% of %s told were used\n", 100*g.With.Hits, count(g.With.Items, "item"))
 		}
 		app.said("  ", g.Verdict)
+	}
+}
+
+// compared prints two columns of figures and what is between them. A terminal that has no room
+// for the last has it below: cut off it would say nothing.
+func (a *App) compared(rows [][4]string) {
+	const apart = 76
+	narrow := a.Columns > 0 && a.Columns < apart
+	t := term.NewTable(a.Style()).AlignRight(1).AlignRight(2)
+	for _, r := range rows {
+		cells := []string{"  " + r[0], r[1], r[2]}
+		if !narrow {
+			cells = append(cells, r[3])
+		}
+		t.Row(cells...)
+	}
+	_ = t.Write(a.Out) // to a terminal or a pipe, as all else here
+	for _, r := range rows[1:] {
+		if narrow && r[3] != "" {
+			fmt.Fprint(a.Out, wrapLine("  difference, "+r[0]+": "+r[3], a.Columns))
+		}
 	}
 }

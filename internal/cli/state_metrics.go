@@ -49,7 +49,11 @@ into a later session or used there, and how many searches found something.`,
 }
 
 func showAdoption(app *App, m staterepo.Adoption) {
-	fmt.Fprintf(app.Out, "%s were recorded\n", count(m.Sessions, "session"))
+	was := " were"
+	if m.Sessions == 1 {
+		was = " was"
+	}
+	fmt.Fprintln(app.Out, count(m.Sessions, "session")+was+" recorded, those of runs among them")
 	for _, list := range []struct {
 		what string
 		of   []staterepo.Count

@@ -203,3 +203,21 @@ func TestDoctorFitsTheTerminal(t *testing.T) {
 		}
 	}
 }
+
+// What sessions with and without what is remembered have in common and not is told at any
+// width: a narrow terminal has the difference below, with its bounds.
+func TestMetricsCanBeRead(t *testing.T) {
+	rows := [][4]string{{"", "with (n=120)", "without (n=118)", "difference"}, {"ended well", "100 % (97–100)", "83 % (75–89)", "+0.17 (0.10 to 0.24)"}}
+	for _, columns := range []int{0, 60, 80, 120} {
+		var out bytes.Buffer
+		(&App{Out: &out, Columns: columns}).compared(rows)
+		if !strings.Contains(out.String(), "+0.17 (0.10 to 0.24)") {
+			t.Errorf("%d columns: the difference is not told:\n%s", columns, out.String())
+		}
+		for l := range strings.Lines(out.String()) {
+			if w := term.Width(strings.TrimRight(l, "\n")); columns > 0 && w > columns {
+				t.Errorf("%d columns: %d in %q", columns, w, l)
+			}
+		}
+	}
+}

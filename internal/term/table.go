@@ -89,7 +89,7 @@ func Cut(s string, width int) string {
 
 // Wrap is head and then the words of text, broken between words so that no line takes more
 // than width columns; what continues begins with hang. A word that is wider than that stands
-// whole, and what stands between backticks is one word where a line has room for it, so that a
+// whole, but for one with wide characters, of languages that put no blanks between words; and what stands between backticks is one word where a line has room for it, so that a
 // path or a command can be copied. With a width of 0 nothing is broken. There is no line break
 // at the end.
 func Wrap(head, text, hang string, width int) string {
@@ -100,6 +100,28 @@ func Wrap(head, text, hang string, width int) string {
 	b.WriteString(head)
 	at, first := Width(head), true
 	for _, word := range wordsOf(text, width-Width(hang)) {
+		if pieces := wide(word); len(pieces) > 1 && Width(word) > width-Width(hang) {
+			switch {
+			case first:
+			case at+1+Width(pieces[0]) > width:
+				b.WriteString("\n" + hang)
+				at = Width(hang)
+			default:
+				b.WriteString(" ")
+				at++
+			}
+			for i, piece := range pieces {
+				n := Width(piece)
+				if i > 0 && at+n > width {
+					b.WriteString("\n" + hang)
+					at = Width(hang)
+				}
+				b.WriteString(piece)
+				at += n
+			}
+			first = false
+			continue
+		}
 		n := Width(word)
 		switch {
 		case first:
@@ -114,6 +136,20 @@ func Wrap(head, text, hang string, width int) string {
 		at, first = at+n, false
 	}
 	return b.String()
+}
+
+// wide are the parts of a word between which a line may be broken: before and after each of
+// its wide characters. A word without one is whole.
+func wide(word string) (out []string) {
+	from, was := 0, false
+	for i, r := range word {
+		is := runeWidth(r) == 2
+		if i > from && (is || was) {
+			out, from = append(out, word[from:i]), i
+		}
+		was = is
+	}
+	return append(out, word[from:])
 }
 
 // wordsOf are the words of a text; a quotation in backticks that takes no more than room is one.

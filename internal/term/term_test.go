@@ -176,6 +176,9 @@ func TestWrap(t *testing.T) {
 		{"", "give `a b c` to go", "", 9, "give\n`a b c`\nto go"},
 		{"", "give (`a b`) and `c d`", "  ", 10, "give\n  (`a b`)\n  and\n  `c d`"},
 		{"", "give `a b c d e f` to", "", 9, "give `a b\nc d e f`\nto"}, // a line has no room for it
+		{"ok ", "漢字漢字漢字 x", "  ", 9, "ok 漢字漢\n  字漢字\n  x"},
+		{"", "see漢字漢字漢字", "  ", 6, "see漢\n  字漢\n  字漢\n  字"},
+		{"a ", "short 漢字漢字漢字", " ", 8, "a short\n 漢字漢\n 字漢字"},
 		{"", "a ` alone is none", "", 9, "a ` alone\nis none"},
 	} {
 		if got := Wrap(c.head, c.text, c.hang, c.width); got != c.want {
