@@ -462,3 +462,36 @@ func TestVerifyTellsNewerLines(t *testing.T) {
 		t.Errorf("an unknown old one: %+v", r)
 	}
 }
+
+// The events of a run are found without the lines of others, whatever is in these, and those of a
+// month before it are not looked at.
+func TestOfRun(t *testing.T) {
+	dir := t.TempDir()
+	log := event.Open(dir, "host", clock(time.Second)) // goes over into the next month
+	for _, run := range []string{"run-aaaaaaaaaa", "run-bbbbbbbbbb", "", "run-aaaaaaaaaa"} {
+		add(t, log, event.Event{Run: run, Data: json.RawMessage(`{"tool":"shell","name":"Bash","input":{"command":"reprise runs show run-aaaaaaaaaa"}}`)})
+	}
+	other := event.Open(dir, "other", clock(time.Hour))
+	add(t, other, event.Event{Run: "run-aaaaaaaaaa"})
+	if err := os.WriteFile(filepath.Join(dir, "2026-12.damaged.jsonl"), []byte("{run-aaaaaaaaaa\n{\"run\":\"run-aaaaaaaaaa\""), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	find := func(dir, run string, since time.Time) (n int) {
+		for e, err := range event.OfRun(dir, run, since) {
+			if err != nil || e.Run != run {
+				t.Errorf("%+v, %v", e, err)
+			}
+			n++
+		}
+		return n
+	}
+	if n := find(dir, "run-aaaaaaaaaa", start); n != 3 {
+		t.Errorf("%d events of the run, want 3", n)
+	}
+	if n := find(dir, "run-aaaaaaaaaa", start.AddDate(0, 1, 0)); n != 2 {
+		t.Errorf("%d events since December, want 2", n)
+	}
+	if n := find(dir, "", start) + find(filepath.Join(dir, "none"), "run-aaaaaaaaaa", start); n != 0 {
+		t.Errorf("%d events of nothing", n)
+	}
+}

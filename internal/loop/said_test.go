@@ -125,3 +125,16 @@ func TestPatienceWithAStateThatCannotBeKept(t *testing.T) {
 		})
 	}
 }
+
+// Who leaves a loop at once is told the command that goes on with it: of a worker that is another one.
+func TestLeftAtOnceSaysHowItGoesOn(t *testing.T) {
+	for command, want := range map[string]string{"": "`reprise loop run` takes it up", "reprise worker": "`reprise worker` takes it up"} {
+		l := New(Options{Dir: t.TempDir(), Command: command})
+		if err := l.askedToStop("SIGTERM"); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.askedToStop("SIGTERM"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", command, err)
+		}
+	}
+}

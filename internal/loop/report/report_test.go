@@ -191,3 +191,24 @@ func TestPastOfOtherMachines(t *testing.T) {
 		}
 	}
 }
+
+// A sum of money that has nothing of some attempts says so, in all reports, and of each of them.
+func TestCostsThatNobodyKnows(t *testing.T) {
+	its := []Iteration{
+		{Item: "a", Title: "A", Loop: "l", Fate: core.Done, Started: ten, Ended: ten.Add(time.Minute), Seconds: 60, Turns: 3, CostUnknown: true, Tokens: 100},
+		{Item: "b", Title: "B", Loop: "l", Fate: core.Done, Started: ten, Ended: ten.Add(time.Minute), Seconds: 60, Turns: 1, CostUSD: 0.5, Tokens: 10},
+	}
+	s := core.State{Phase: core.Finished, Iterations: 2, CostUSD: 0.5, Untold: 1}
+	for name, tt := range map[string]struct{ text, want string }{
+		"of a loop":     {Night("shop", s, its, nil, Standing{}), "\nWhat 1 attempt cost is not known, and not in that sum: their client does not say it"},
+		"of some":       {Past("shop", s, its, nil, Standing{}), "2 attempts, 0.50 USD and 110 tokens, and what 1 attempt cost, which is not known.\n"},
+		"of an item":    {Night("shop", s, its, nil, Standing{}), "- **a** A — 1 min, 3 turns, cost not known; "},
+		"of another":    {Night("shop", s, its, nil, Standing{}), "- **b** B — 1 min, 1 turn, 0.50 USD; "},
+		"in a sentence": {Cost(0.5, 1), "0.50 USD, and what 1 attempt cost, which is not known"},
+		"of all known":  {Cost(0.5, 0), "0.50 USD"},
+	} {
+		if !strings.Contains(tt.text, tt.want) {
+			t.Errorf("%s: it lacks %q:\n%s", name, tt.want, tt.text)
+		}
+	}
+}
