@@ -134,6 +134,7 @@ func initProject(ctx context.Context, app *App, name string, yes, adopt bool) er
 		return err
 	}
 	fmt.Fprint(app.Out, wrapLine(nextOfClients(style, found, open), app.Columns))
+	app.sayOfClients(home, slices.DeleteFunc(found, func(c string) bool { return slices.Contains(open, c) }))
 	app.restSaid(ctx)
 	return nil
 }
@@ -199,6 +200,29 @@ func nextOfClients(style term.Style, found, open []string) string {
 		return fmt.Sprintf("Your clients are connected. Next: start a session as always; %s says whether all is well.", style.Cyan("reprise doctor"))
 	}
 	return fmt.Sprintf("Next: %s connects %s.", style.Cyan("reprise setup"), strings.Join(open, ", "))
+}
+
+// sayOfClients says what keeps clients that are connected from what they are connected for.
+func (a *App) sayOfClients(home *config.Home, connected []string) {
+	note := func(format string, args ...any) {
+		fmt.Fprint(a.Err, wrapLine(term.SafeLine("note: "+fmt.Sprintf(format, args...)), a.Columns))
+	}
+	su := setupFor(a, home)
+	for _, c := range connected {
+		if name := a.missingProgram(c, home); name != "" {
+			note("%s is connected, but there is no %s in PATH here to start it with", c, name)
+			continue
+		}
+		hooks, _ := su.Installed() // doctor says what cannot be read
+		for _, h := range hooks {
+			if h.Client != c {
+				continue
+			}
+			if list, err := (setup.Doctor{Setup: su}).Unaccepted(h); err == nil && len(list) > 0 {
+				note("Codex runs its %s once you trust them: start codex, and accept them there (/hooks)", count(len(list), "hook"))
+			}
+		}
+	}
 }
 
 // newProject is the project that root would be, with the consent to it: under a name that

@@ -147,6 +147,11 @@ func runSetup(ctx context.Context, app *App, o setupOptions, args []string) erro
 		}
 		app.restSaid(ctx)
 		fmt.Fprintln(app.Out, "Next: start a session as always; `reprise doctor` proves the hooks live.")
+		for _, c := range clients {
+			if name := app.missingProgram(c, home); name != "" {
+				fmt.Fprint(app.Err, wrapLine(term.SafeLine(fmt.Sprintf("note: there is no %s in PATH here: install it to start %s", name, c)), app.Columns))
+			}
+		}
 		if !o.noHooks && slices.Contains(clients, "claude-code") {
 			app.sayToldClaude()
 		}

@@ -67,6 +67,9 @@ type standClient struct {
 	Client    string `json:"client"`
 	Found     bool   `json:"found"`     // its program or its directory is here
 	Connected bool   `json:"connected"` // it has reprise's hooks, or the server where it has no hooks
+	// Missing is the program by which it is started, where that is nowhere: left-over settings
+	// are no client.
+	Missing string `json:"missing,omitempty"`
 }
 
 type standRun struct {
@@ -173,6 +176,22 @@ func (a *App) standing(ctx context.Context) (standing, error) {
 	return s, ctx.Err()
 }
 
+// missingProgram is the program of a client with hooks, which are all started from a shell,
+// where it is not here; else "".
+func (a *App) missingProgram(client string, home *config.Home) string {
+	if !slices.Contains(setup.HookClients(), client) {
+		return ""
+	}
+	name := setup.Program(client)
+	if client == "claude-code" {
+		name = home.Settings.ClaudeCLI.Path
+	}
+	if _, err := a.lookPath(name); err != nil {
+		return name
+	}
+	return ""
+}
+
 func (a *App) standClients(s *standing, home *config.Home) error {
 	su := setupFor(a, home)
 	hooks, err := su.Installed()
@@ -187,6 +206,7 @@ func (a *App) standClients(s *standing, home *config.Home) error {
 				_, one.Connected, _ = setup.Find(t, setup.Name) // doctor says what is wrong with the file
 			}
 		}
+		one.Missing = a.missingProgram(c, home)
 		if one.Found || one.Connected {
 			s.Clients = append(s.Clients, one)
 		}
@@ -697,7 +717,11 @@ func clientsText(list []standClient) string {
 	var on, off []string
 	for _, c := range list {
 		if c.Connected {
-			on = append(on, c.Client)
+			name := c.Client
+			if c.Missing != "" {
+				name += " (there is no " + c.Missing + " in PATH)"
+			}
+			on = append(on, name)
 		} else {
 			off = append(off, c.Client)
 		}

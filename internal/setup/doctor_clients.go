@@ -22,6 +22,9 @@ var programs = map[string]string{
 	"claude-code": "claude", "codex": "codex", "gemini": "gemini", "copilot": "copilot", "cursor": "cursor-agent", "vscode": "code",
 }
 
+// Program is the name of a client's program; "" for a desktop program.
+func Program(client string) string { return programs[client] }
+
 func (d Doctor) clients(ctx context.Context) []Finding {
 	// At once: some of them take seconds to say their version.
 	found := make([][]Finding, len(Clients()))
