@@ -249,6 +249,12 @@ func (a *App) commitFiles(ctx context.Context, g *git.Git, store *task.Store, c 
 		return out
 	}
 	also := a.leftBehind(ctx, g, store, c)
+	if c.main {
+		// Noted first, so that where this is killed the next commit has what an agent made.
+		if err := store.Missed(ctx, c.files); err != nil {
+			return err
+		}
+	}
 	if len(also) > 0 {
 		named := also[:min(len(also), 20)]
 		message := c.message + "\n\nWith what could not be committed before: " + strings.Join(named, ", ")
@@ -263,6 +269,9 @@ func (a *App) commitFiles(ctx context.Context, g *git.Git, store *task.Store, c 
 	}
 	err := a.commitWhenFree(ctx, g, c.top, c.message+"\n", paths(c.files))
 	if err == nil || errors.Is(err, git.ErrNothingToCommit) {
+		if c.main && len(also) == 0 {
+			err = errors.Join(err, store.Committed())
+		}
 		return err
 	}
 	return a.missed(ctx, store, c, commitProblem(err))

@@ -585,8 +585,17 @@ func (a *App) runTasksInLoop(cmd *cobra.Command, numbers []int, f flowFlags, lf 
 	if err != nil {
 		return taskError(err)
 	}
+	flow, err := a.taskFlow(ctx, f)
+	if err != nil {
+		return err
+	}
 	added := 0
 	for _, n := range order {
+		if _, done, err := flow.EndLeft(ctx, n); err != nil {
+			return taskError(err)
+		} else if done {
+			continue
+		}
 		t, err := b.Task(n)
 		if err != nil {
 			return taskError(err)

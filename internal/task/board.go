@@ -441,6 +441,11 @@ func (b *Board) Recover(n int) error {
 		return err
 	}
 	to := t.Before
+	if t.Status == InProgress {
+		if done, _, err := b.endWhole(n); done || err != nil { // all that was left is its end
+			return err
+		}
+	}
 	switch {
 	case t.Status == InProgress && len(t.Operations) > 0:
 		to = t.Operations[0].From

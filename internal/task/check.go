@@ -56,6 +56,9 @@ func (b *Board) checkPlans() (out []Finding) {
 			out = append(out, Finding{Number: n, What: fmt.Sprintf("its plan cannot be worked with: %v", err)})
 			continue
 		}
+		if t.Status == InProgress && len(t.Operations) == 0 && len(p.Phases) > 0 && p.Next() == nil {
+			out = append(out, Finding{Number: n, What: fmt.Sprintf("every phase of its plan is completed, and the task has not been ended: `reprise task implement %d` does that", n)})
+		}
 		for _, ph := range p.Phases {
 			if ph.Unknown != "" {
 				out = append(out, Finding{Number: n, What: fmt.Sprintf("phase %d is marked %s in specs/%s, line %d, which is none of %s: it counts as not started; put one of these in its place", ph.Number, ph.Unknown, name, ph.Line, markers())})

@@ -152,6 +152,12 @@ func (f *Flow) Phases(ctx context.Context, n, side int) ([]StepResult, error) {
 	if side <= 1 || f.Places == nil {
 		return f.Implement(ctx, n, 0, true)
 	}
+	switch r, done, err := f.EndLeft(ctx, n); {
+	case err != nil:
+		return nil, err
+	case done:
+		return []StepResult{r}, nil
+	}
 	type ended struct {
 		phase int
 		r     StepResult

@@ -342,25 +342,11 @@ func (s *step) finish(ctx context.Context, res *StepResult) error {
 	done, next := false, res.Next
 	b, err := s.f.Store.Change(ctx, func(b *Board) error {
 		done, res.Next = false, next
-		t, err := b.Task(s.number())
-		if err != nil {
-			return err
-		}
-		p, name, err := b.Plan(t)
-		if err != nil || p.Next() != nil || len(t.Operations) > 0 || t.Status.Ended() {
-			return err
-		}
-		open := 0
-		for _, c := range b.Criteria(t) {
-			if !c.Met {
-				open++
-			}
-		}
-		if open > 0 {
-			res.Next = strings.TrimSpace(res.Next + fmt.Sprintf(" Boxes of the task's text that are not ticked: %d. See whether that holds.", open))
-		}
-		done = true
-		return b.Complete(t.Number, b.summary(t, p, name))
+		var open string
+		var err error
+		done, open, err = b.endWhole(s.number())
+		res.Next = strings.TrimSpace(res.Next + " " + open)
+		return err
 	})
 	if err != nil || !done {
 		return err
@@ -369,6 +355,65 @@ func (s *step) finish(ctx context.Context, res *StepResult) error {
 	s.f.Changed(ctx, b)
 	s.commitFiles(ctx, Message(&s.task, OpImplement, 0, ""), b.Files())
 	return nil
+}
+
+// endWhole ends a task all of whose phases are completed and at which nobody works; done is
+// false for another. open says what is left to be looked at, "" where that is nothing.
+func (b *Board) endWhole(n int) (done bool, open string, err error) {
+	t, err := b.Task(n)
+	if err != nil || t.Status.Ended() || len(t.Operations) > 0 || len(t.Plans) == 0 {
+		return false, "", err
+	}
+	p, name, err := b.Plan(t)
+	if err != nil || len(p.Phases) == 0 || p.Next() != nil {
+		return false, "", err
+	}
+	unmet := 0
+	for _, c := range b.Criteria(t) {
+		if !c.Met {
+			unmet++
+		}
+	}
+	if unmet > 0 {
+		open = fmt.Sprintf("Boxes of the task's text that are not ticked: %d. See whether that holds.", unmet)
+	}
+	if !t.Status.CanBecome(Completed) {
+		b.set(t, InProgress, "")
+	}
+	return true, open, b.Complete(n, b.summary(t, p, name))
+}
+
+// EndLeft ends a task whose last phase was completed by a process that did not live to end the
+// task; done is false for another.
+func (f *Flow) EndLeft(ctx context.Context, n int) (res StepResult, done bool, err error) {
+	b, err := f.Store.Load(ctx)
+	if err != nil {
+		return res, false, err
+	}
+	if t := b.State.Tasks[n]; t == nil || t.Status == Blocked {
+		return res, false, nil // said by what comes next
+	}
+	if done, _, err = b.endWhole(n); err != nil || !done {
+		return res, false, nil //nolint:nilerr // a plan that cannot be read is told by what comes next
+	}
+	b, err = f.Store.Change(ctx, func(b *Board) error {
+		done, res.Next, err = b.endWhole(n)
+		return err
+	})
+	if err != nil || !done {
+		return res, false, err
+	}
+	t := b.State.Tasks[n]
+	res.Number, res.Op, res.Status, res.Task = n, OpImplement, "completed", t.Status
+	res.Summary = "Every phase was completed before; the task had not been ended, and is now."
+	f.Changed(ctx, b)
+	if f.Commit != nil {
+		f.commits.Lock()
+		f.Commit(ctx, f.Root, Message(t, OpImplement, 0, ""), b.Files())
+		f.commits.Unlock()
+	}
+	res, err = f.tell(res, nil)
+	return res, true, err
 }
 
 // summary says what was done when a task is completed.

@@ -194,6 +194,14 @@ var ErrNothingLeft = errors.New("is completed")
 // that is not completed. phase 0 is the next one.
 func (f *Flow) Implement(ctx context.Context, n, phase int, all bool) ([]StepResult, error) {
 	var out []StepResult
+	if phase == 0 {
+		switch r, done, err := f.EndLeft(ctx, n); {
+		case err != nil:
+			return nil, err
+		case done:
+			return []StepResult{r}, nil
+		}
+	}
 	for {
 		r, err := f.do(ctx, Want{Op: OpImplement, Number: n, Phase: phase})
 		switch {
@@ -258,20 +266,20 @@ func (s *step) run(ctx context.Context) (StepResult, error) {
 		rec, err = f.Runs.Start(ctx, req)
 	}
 	if err != nil {
-		return s.told(s.end(context.WithoutCancel(ctx), run.Record{}, Return{Status: "failed"}, "no agent could be started: "+err.Error(), ToolFailure))
+		return s.f.tell(s.end(context.WithoutCancel(ctx), run.Record{}, Return{Status: "failed"}, "no agent could be started: "+err.Error(), ToolFailure))
 	}
 	s.note(ctx, rec.ID)
 	rec = s.wait(ctx, rec)
 	ret, why, kind := s.judge(ctx, &rec)
-	return s.told(s.end(context.WithoutCancel(ctx), rec, ret, why, kind))
+	return s.f.tell(s.end(context.WithoutCancel(ctx), rec, ret, why, kind))
 }
 
-// told tells how a step went.
-func (s *step) told(r StepResult, err error) (StepResult, error) {
-	if err == nil && s.f.Ended != nil {
-		s.f.telling.Lock()
-		defer s.f.telling.Unlock()
-		s.f.Ended(r)
+// tell tells how a step went.
+func (f *Flow) tell(r StepResult, err error) (StepResult, error) {
+	if err == nil && f.Ended != nil {
+		f.telling.Lock()
+		defer f.telling.Unlock()
+		f.Ended(r)
 	}
 	return r, err
 }

@@ -346,3 +346,68 @@ func TestReturnSchema(t *testing.T) {
 		t.Errorf("%d statuses", got)
 	}
 }
+
+// A task whose last phase is completed, and whose end nobody lived to write down, is ended by
+// whatever comes to it next; until then the check says what it lacks.
+func TestEndLeft(t *testing.T) {
+	ctx := context.Background()
+	for name, ends := range map[string]func(f *Flow) error{
+		"implement": func(f *Flow) error {
+			list, err := f.Implement(ctx, 1, 0, false)
+			if err == nil && (len(list) != 1 || list[0].Status != "completed" || list[0].Task != Completed || list[0].Run != "") {
+				err = fmt.Errorf("%+v", list)
+			}
+			return err
+		},
+		"side by side": func(f *Flow) error { _, err := f.Phases(ctx, 1, 2); return err },
+		"drive":        func(f *Flow) error { _, err := f.Drive(ctx, []int{1}, 1); return err },
+		"begin": func(f *Flow) error {
+			if _, err := f.Begin(ctx, Want{Op: OpImplement, Number: 1}); !errors.Is(err, ErrNothingLeft) || !strings.Contains(err.Error(), "is now") {
+				return fmt.Errorf("begun: %w", err)
+			}
+			return nil
+		},
+		"recover": func(f *Flow) error {
+			_, err := f.Store.Change(ctx, func(b *Board) error { return b.Recover(1) })
+			return err
+		},
+	} {
+		f := flowIn(t, nil)
+		f.Places = nil
+		change(t, f.Store, add("One"))
+		change(t, f.Store, func(b *Board) error {
+			_, err := b.AddPlan(1, []byte("### Phase 1: a\n"))
+			return err
+		})
+		s, err := f.Begin(ctx, Want{Op: OpImplement, Number: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(t, f.Store, func(b *Board) error { // and there it is killed
+			o, err := b.operation(s.Session, 1)
+			if err != nil {
+				return err
+			}
+			return b.endPhase(b.State.Tasks[1], o, "completed", "")
+		})
+		if r, err := f.Store.Check(ctx); err != nil || len(r.Left) != 1 || !strings.Contains(r.Left[0].What, "`reprise task implement 1`") {
+			t.Errorf("%s: %+v, %v", name, r.Left, err)
+		}
+		if err := ends(f); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		b, err := f.Store.Load(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if task := b.State.Tasks[1]; task.Status != Completed || task.Summary == "" {
+			t.Errorf("%s: %+v", name, task)
+		}
+		if r, err := f.Store.Check(ctx); err != nil || len(r.Left) != 0 {
+			t.Errorf("%s: %+v, %v", name, r.Left, err)
+		}
+		if _, done, err := f.EndLeft(ctx, 1); done || err != nil {
+			t.Errorf("%s: ended twice: %v", name, err)
+		}
+	}
+}

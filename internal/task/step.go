@@ -113,6 +113,11 @@ func (f *Flow) begin(ctx context.Context, w Want) (*step, error) {
 		if errors.As(err, &d) {
 			s.fail(ctx, Context{Command: w.Op, Task: w.Number, Agent: agentName}, d.Type, err.Error())
 		}
+		if errors.Is(err, ErrNothingLeft) {
+			if _, done, lerr := f.EndLeft(ctx, w.Number); done || lerr != nil {
+				err = errors.Join(fmt.Errorf("%w; the task itself had not been ended, and is now", err), lerr)
+			}
+		}
 		return nil, err
 	}
 	f.Changed(ctx, b)
