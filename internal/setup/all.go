@@ -220,6 +220,20 @@ func (s Setup) installFile(ctx context.Context, a All, file, text, what string) 
 	return &ch, nil
 }
 
+// ownDirs are the directories above a file that have our name, outermost first.
+func ownDirs(file string) (out []string) {
+	for dir := filepath.Dir(file); ; dir = filepath.Dir(dir) {
+		out = append(out, dir)
+		if strings.HasPrefix(filepath.Base(dir), Name) {
+			slices.Reverse(out)
+			return out
+		}
+		if dir == filepath.Dir(dir) {
+			return nil
+		}
+	}
+}
+
 func (s Setup) skillChanger(a All) changer {
 	c := s.changer(a.target(), a.DryRun)
 	c.always = true
@@ -348,12 +362,13 @@ func (s Setup) removeSkill(ctx context.Context, a All) (*Change, error) {
 	if err != nil || file == "" {
 		return nil, err
 	}
-	return s.removeFile(ctx, a, file, "skill")
+	return s.removeFile(ctx, a, file, a.Skill, "skill")
 }
 
 // removeFile takes out a file that [Setup.installFile] wrote, if it is still so and no
-// other client reads it.
-func (s Setup) removeFile(ctx context.Context, a All, file, what string) (*Change, error) {
+// other client reads it. One of which nothing is known, as in a home that was copied here, goes
+// where it is what would be written; another one is named.
+func (s Setup) removeFile(ctx context.Context, a All, file, text, what string) (*Change, error) {
 	var warning string
 	ch, err := s.skillChanger(a).apply(ctx, file, 0o644, func(in input) ([]byte, bool, error) {
 		warning = ""
@@ -361,6 +376,13 @@ func (s Setup) removeFile(ctx context.Context, a All, file, what string) (*Chang
 		switch {
 		case !in.exists:
 			return nil, true, nil
+		case len(in.note.Entries) == 0 && bytes.Equal(in.text, []byte(text)):
+			in.note.Created, in.note.Dirs = true, ownDirs(file)
+			in.note.Entries[skillKey(a.Client)] = made{}
+			return nil, true, nil
+		case len(in.note.Entries) == 0:
+			warning = "it is not known whether reprise wrote this " + what + ", and it is another than this version writes; it is left there: if you do not need it, delete it"
+			return in.text, false, nil
 		case !own:
 			return in.text, false, nil
 		case len(in.note.Entries) > 1: // another client reads it too

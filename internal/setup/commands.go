@@ -117,8 +117,8 @@ func (s Setup) installCommands(ctx context.Context, a All) ([]Change, error) {
 }
 
 func (s Setup) removeCommands(ctx context.Context, a All) ([]Change, error) {
-	return s.eachCommand(ctx, a, true, func(file, _ string) (*Change, error) {
-		return s.removeFile(ctx, a, file, commandsWord)
+	return s.eachCommand(ctx, a, true, func(file, text string) (*Change, error) {
+		return s.removeFile(ctx, a, file, text, commandsWord)
 	})
 }
 

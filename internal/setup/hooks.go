@@ -328,8 +328,12 @@ func removeHooks(text []byte, client string, n *note) (out []byte, keys []string
 		return text, nil, nil
 	}
 	for _, event := range slices.Backward(HookEvents(client)) {
+		empties := n.Entries[hookKey(event)].Empties
+		if len(n.Entries) == 0 { // nothing is known of how it came: what is empty now was made for ours
+			empties = 2
+		}
 		for {
-			next, found, err := removeHook(out, client, event, n.Entries[hookKey(event)].Empties)
+			next, found, err := removeHook(out, client, event, empties)
 			if err != nil {
 				return nil, nil, err
 			}

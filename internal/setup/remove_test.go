@@ -1,7 +1,9 @@
 package setup
 
 import (
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -97,6 +99,55 @@ func TestAnotherProgramsEntryComesBack(t *testing.T) {
 			if err != nil || (string(left) == had) != back || !back && strings.Contains(string(left), command) {
 				t.Errorf("%s, which ran %s: %q is left (%v)", client, command, left, err)
 			}
+		}
+	}
+}
+
+// In a home that was copied to another place nothing is known of what is there: what is as it
+// would be written goes, the rest is named, and of the settings no empty lists stay.
+func TestRemovedWhereNothingIsKnown(t *testing.T) {
+	for _, client := range HookClients() {
+		s := newSetup(t)
+		a := All{Request: Request{Client: client, Program: "/bin/reprise"}, HookProgram: "/bin/reprise-hook", Skill: "of that home", Commands: true}
+		home, err := s.Env.Home()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.InstallAll(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.RemoveAll(filepath.Join(s.Paths.Data, "clients")); err != nil {
+			t.Fatal(err)
+		}
+		a.Skill = "of this home"
+		changes, err := s.RemoveAll(t.Context(), a)
+		if err != nil {
+			t.Errorf("%s: %v", client, err)
+		}
+		left := 0
+		for _, c := range changes {
+			left += len(c.Warnings)
+		}
+		if left != 1 {
+			t.Errorf("%s: %d files are named that stay, want the skill: %+v", client, left, changes)
+		}
+		err = filepath.WalkDir(home, func(p string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || strings.Contains(p, ".bak-") {
+				if d != nil && d.IsDir() && strings.Contains(p, "reprise-todo") {
+					t.Errorf("%s: %s is left", client, p)
+				}
+				return err
+			}
+			switch text := get(t, p); {
+			case filepath.Base(p) == "SKILL.md" && text == "of that home":
+			case strings.TrimSpace(text) == "", strings.TrimSpace(text) == "{}", strings.Join(strings.Fields(text), "") == `{"version":1}`:
+			default:
+				t.Errorf("%s: %s is left: %q", client, p, text)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
 		}
 	}
 }

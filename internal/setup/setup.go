@@ -466,7 +466,11 @@ func (t Target) uninstall(in input, names []string, undone *[]string) ([]byte, b
 		if t.TOML {
 			text, there, err = removeTOML(text, path)
 		} else if len(bytes.TrimSpace(text)) > 0 {
-			text, there, err = removeJSON(text, path, in.note.Entries[key].Empties)
+			empties := in.note.Entries[key].Empties
+			if len(in.note.Entries) == 0 { // as with hooks
+				empties = 1
+			}
+			text, there, err = removeJSON(text, path, empties)
 		}
 		if err != nil {
 			return nil, false, err
