@@ -115,15 +115,41 @@ func (s *Scopes) written(e *evidence, ids []string) error {
 	})
 }
 
-// asked adds the tool calls by which the questions among the evidence were put.
+// asked adds the tool calls by which the questions among the evidence were put, and each time
+// that memory gave the same answer by itself: by its call the client's own report goes, too.
 func (s *Scopes) asked(e *evidence) error {
-	return s.each(func(ev *event.Event) {
+	given := map[string]bool{}
+	err := s.each(func(ev *event.Event) {
 		if (ev.Type == event.QuestionAsked || ev.Type == event.QuestionAnswered) && slices.Contains(e.Events, ev.ID) {
+			if call := callOf(ev); call != "" {
+				e.Calls = appendNew(e.Calls, call, 1<<16)
+			}
+			if key, _ := givenBy(ev); key != "" {
+				given[key] = true
+			}
+		}
+	})
+	if err != nil || len(given) == 0 {
+		return err
+	}
+	return s.each(func(ev *event.Event) {
+		if key, memory := givenBy(ev); memory && given[key] {
+			e.Events = appendNew(e.Events, ev.ID, 1<<16)
 			if call := callOf(ev); call != "" {
 				e.Calls = appendNew(e.Calls, call, 1<<16)
 			}
 		}
 	})
+}
+
+// givenBy is the same for the same answer to the same question of a project, "" of an event
+// that has none; memory says that it was given by reprise.
+func givenBy(ev *event.Event) (key string, memory bool) {
+	var d event.QuestionData
+	if ev.Type != event.QuestionAnswered || json.Unmarshal(ev.Data, &d) != nil || d.Answer == "" {
+		return "", false
+	}
+	return ev.Project + "\x00" + learn.QuestionKey(d.Question, d.Options) + "\x00" + strings.TrimSpace(d.Answer), d.By == "memory"
 }
 
 // callOf names the tool call that an event is of, as learn.CallID does.

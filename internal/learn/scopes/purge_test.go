@@ -319,3 +319,48 @@ func TestPurgeTakesQuestions(t *testing.T) {
 		e.sound("after the purge")
 	}
 }
+
+// What memory answered by itself, and the client then reported, goes with the answer that it
+// was given from; another answer to the same question, and that of another project, stay.
+func TestPurgeTakesAnswersOfMemory(t *testing.T) {
+	ctx := context.Background()
+	e := newEstate(t)
+	ask := func(project, session, answer string, memory bool) {
+		e.project, e.session = project, session
+		e.at = e.at.Add(24 * time.Hour)
+		e.start()
+		e.prompt("Name the customer")
+		q := event.QuestionData{Question: "Which name for the customer?", Options: []string{"zanzibarquokka", "blue"}, UseID: "use-" + session}
+		e.add(event.QuestionAsked, q)
+		q.Answer = answer
+		if memory {
+			q.By = "memory"
+			e.add(event.QuestionAnswered, q)
+		}
+		q.By = "user"
+		e.add(event.QuestionAnswered, q)
+		e.answer("Named.")
+		e.end()
+	}
+	ask("site", "q0", "zanzibarquokka", false)
+	ask("shop", "q1", "zanzibarquokka", false)
+	ask("shop", "q2", "zanzibarquokka", true)
+	ask("shop", "q3", "zanzibarquokka", true)
+	e.served()
+	var id string
+	for _, x := range e.idsOf(learn.KindAnswer) {
+		if d := must[Found](t)(e.person("shop").Find(ctx, x)).Doc; d.Project == "shop" {
+			id = x
+		}
+	}
+	must[Change](t)(e.person("shop").Forget(ctx, id, Forgetting{Purge: true}))
+	for _, file := range holding(t, e.dir, "zanzibarquokka") {
+		if strings.Contains(file, "shop") {
+			t.Errorf("it is still in %s", file)
+		}
+	}
+	if len(holding(t, e.dir, "zanzibarquokka")) == 0 {
+		t.Error("another project's went, too")
+	}
+	e.sound("after the purge")
+}

@@ -60,7 +60,7 @@ func (e *estate) open() {
 		o.Sources = append(o.Sources, src)
 	}
 	o.Derive = func(ctx context.Context, x *recall.Index) error {
-		_, err := learn.New(learn.Options{Index: x, Logs: e.logs(), Now: e.clock}).Rebuild(ctx, nil)
+		_, err := learn.New(learn.Options{Index: x, Logs: e.logs(), Now: e.clock}).Run(ctx, 0)
 		return err
 	}
 	e.index = recall.Open(o)
