@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -72,7 +71,7 @@ func (a *App) loopPlace() (string, error) {
 
 // withLoops adds to an error which loops run, and how they are ended without what is broken.
 func withLoops(paths config.Paths, err error) error {
-	names, _ := os.ReadDir(paths.ProjectDir("")) // what cannot be read has no loop that could be named
+	names, _ := durable.ReadDir(paths.ProjectDir("")) // what cannot be read has no loop that could be named
 	for _, n := range names {
 		if running, owner, rerr := loop.Running(durable.Disk{}, filepath.Join(paths.ProjectDir(n.Name()), "loop")); rerr == nil && running {
 			err = fmt.Errorf("%w\nThe loop of %s runs as process %d: Ctrl-C in its terminal, or SIGINT to that process, ends it", err, n.Name(), owner.Process.PID)

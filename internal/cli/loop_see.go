@@ -73,7 +73,7 @@ type workerView struct {
 func (a *App) view() (loopView, error) {
 	dir, s, err := a.loopState()
 	away, awayErr := a.loopsThere(context.Background(), s.Loop)
-	if awayErr != nil {
+	if awayErr != nil && (err == nil || err.Error() != awayErr.Error()) { // else it is told once
 		fmt.Fprintf(a.Err, "note: what workers on other machines do is not known: %s\n", term.SafeLine(awayErr.Error()))
 	}
 	if err != nil {

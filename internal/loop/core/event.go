@@ -35,6 +35,10 @@ type (
 		Empty  bool
 		NextIn time.Duration
 		Left   string
+		// Answer is what a person has said, by the item, to the question of number Asked: not to
+		// the loop, but on another machine.
+		Answer string
+		Asked  int64
 	}
 	// Prepared answers a Prepare.
 	Prepared struct {

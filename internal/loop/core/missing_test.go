@@ -30,3 +30,17 @@ func TestMissingIsForAPerson(t *testing.T) {
 		}
 	}
 }
+
+// What a person has answered on another machine, by the item, reaches the session that goes on
+// here as if it had been said to the loop; of another question it is none.
+func TestAnsweredElsewhere(t *testing.T) {
+	for number, want := range map[int64]string{3: "red", 2: ""} {
+		s := New("loop-a", DefaultLimits(), Time{})
+		s.Items = map[string]Memory{"a": {Parked: true, Kind: ByAgent, Asked: "Which colour?", Number: 3}}
+		s.Slots[0] = Slot{Step: Claiming, Seq: 7}
+		s, out := Apply(s, Time{}, Claimed{Slot: 0, Seq: 7, Claim: &Claim{Item: Item{ID: "a"}, Fence: 4}, Answer: "red", Asked: number})
+		if f := s.Slots[0].From; f == nil || f.Answer != want || f.Asked != "Which colour?" || len(out) != 1 || out[0].From != f {
+			t.Errorf("%d: %+v, %+v", number, f, out)
+		}
+	}
+}

@@ -249,6 +249,11 @@ func (s *State) claimed(e Claimed, out *[]Action) {
 	}
 	m := s.Items[p.Claim.Item.ID]
 	p.From = m.From
+	if f := p.From; f != nil && e.Answer != "" && f.Number == e.Asked && f.Answer == "" {
+		from := *f
+		from.Answer = e.Answer
+		p.From = &from
+	}
 	if s.held(e.Slot, p.Claim.Item.ID) {
 		s.settle(e.Slot, Settle{Fate: Release, Class: SameItem, Reason: "an earlier run of it has not ended yet", Delay: s.Limits.IdleWait}, out)
 		return

@@ -3,6 +3,8 @@ package core
 import (
 	"cmp"
 	"time"
+
+	"reprise/internal/term"
 )
 
 // runGrace is how much longer than it may a run can take before the loop itself
@@ -23,9 +25,9 @@ func (s *State) tick(out *[]Action) {
 			s.tellStop(i, out)
 		case p.Step != Running || p.Stop != "" || p.Waits: // one that waits has ended, and what came of it cannot be seen yet
 		case p.StallAt <= now:
-			s.stop(i, StopStalled, "it said nothing for "+s.Limits.Stall.String(), out)
+			s.stop(i, StopStalled, "it said nothing for "+term.Took(s.Limits.Stall), out)
 		case p.Began+s.Limits.ItemTimeout+runGrace <= now:
-			s.stop(i, StopTimeout, "it took longer than "+s.Limits.ItemTimeout.String(), out)
+			s.stop(i, StopTimeout, "it took longer than "+term.Took(s.Limits.ItemTimeout), out)
 		}
 	}
 	if len(s.Unpark) > 0 && s.UnparkAt <= now {
@@ -163,7 +165,7 @@ func (s *State) ceilings(out *[]Action) {
 		return
 	}
 	if s.Worked >= s.Limits.MaxTime {
-		why := "it has worked for " + s.Limits.MaxTime.String()
+		why := "it has worked for " + term.Took(s.Limits.MaxTime)
 		if s.Phase != Waiting { // what waits for a person, waits
 			s.over(Stopping, why, out)
 		}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"reprise/internal/term"
 )
 
 // Differences are what a loop that goes on does in another way than its state says, each as
@@ -15,6 +17,9 @@ func Differences(old *State, l Limits, g *Given) (out []string) {
 	was := old.Limits
 	add := func(name string, now, before any) {
 		if now != before {
+			if d, ok := now.(time.Duration); ok { // which is compared, and not its words
+				now, before = term.Took(d), term.Took(before.(time.Duration))
+			}
 			out = append(out, fmt.Sprintf("%s %v (was %v)", name, now, before))
 		}
 	}
@@ -60,7 +65,7 @@ func (m More) Words() string {
 		out = append(out, many(int64(m.Iterations), "attempt")+" to begin")
 	}
 	if m.Time != 0 {
-		out = append(out, m.Time.String()+" of work")
+		out = append(out, term.Took(m.Time)+" of work")
 	}
 	return strings.Join(out, ", ")
 }
@@ -103,7 +108,7 @@ func GivenWords(g *Given) (out []string) {
 
 // LimitWords are the limits beside the ceilings that a person may have set, in words.
 func LimitWords(l Limits) (out []string) {
-	out = append(out, fmt.Sprintf("a run may take %s and cost %.2f USD", l.ItemTimeout, l.ItemUSD))
+	out = append(out, fmt.Sprintf("a run may take %s and cost %.2f USD", term.Took(l.ItemTimeout), l.ItemUSD))
 	if l.UntilEmpty {
 		out = append(out, "it ends when nothing is left")
 	}
@@ -111,7 +116,7 @@ func LimitWords(l Limits) (out []string) {
 		out = append(out, "what must be decided is set aside")
 	}
 	if d := DefaultLimits(); l.Stall != d.Stall {
-		out = append(out, "a run may say nothing for "+l.Stall.Round(time.Second).String())
+		out = append(out, "a run may say nothing for "+term.Took(l.Stall))
 	}
 	return out
 }

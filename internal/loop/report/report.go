@@ -104,7 +104,7 @@ func Night(project string, s core.State, its []Iteration, said []Question, now S
 		phase = "not running: it was killed while it was " + phase
 	}
 	fmt.Fprintf(&b, "%s began %s, worked for %s and is %s%s. It began %d of at most %d attempts, and cost %.2f of at most %.2f USD and %s.\n",
-		s.Loop, s.Began.Wall.Local().Format("2006-01-02 15:04"), s.Worked.Round(time.Second), phase, because(s.Reason), m.Iterations, m.MaxIterations, m.CostUSD, m.MaxUSD, term.Plural(int(m.Tokens), "token"))
+		s.Loop, s.Began.Wall.Local().Format("2006-01-02 15:04"), term.Took(s.Worked), phase, because(s.Reason), m.Iterations, m.MaxIterations, m.CostUSD, m.MaxUSD, term.Plural(int(m.Tokens), "token"))
 	fmt.Fprintf(&b, "\n| done | tried again | given up | times set aside | given back | lost |\n|---|---|---|---|---|---|\n| %d | %d | %d | %d | %d | %d |\n",
 		m.Done, m.Failed, m.GivenUp, m.Parked, m.Released, m.Lost)
 	if !now.Running && s.Phase != core.Finished {
