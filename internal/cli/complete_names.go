@@ -76,9 +76,16 @@ func offerNames(app *App, root *cobra.Command) {
 			}
 		}
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if _, is := cmd.GetFlagCompletionFunc(f.Name); is {
+				return
+			}
 			called, _ := pflag.UnquoteUsage(f)
 			offer := flags[called]
-			if _, is := cmd.GetFlagCompletionFunc(f.Name); offer == nil || is {
+			if offer == nil {
+				switch f.Value.Type() {
+				case "int", "int64", "uint", "float64", "duration": // no file's name is one
+					_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.NoFileCompletions)
+				}
 				return
 			}
 			_ = cmd.RegisterFlagCompletionFunc(f.Name, func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {

@@ -36,6 +36,11 @@ func TestWhatNamesAThingIsCompleted(t *testing.T) {
 			}
 		}
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if kind := f.Value.Type(); kind == "int" || kind == "float64" || kind == "duration" {
+				if _, ok := cmd.GetFlagCompletionFunc(f.Name); !ok {
+					t.Errorf("%s: files are offered for --%s, which is a number", cmd.CommandPath(), f.Name)
+				}
+			}
 			called, _ := pflag.UnquoteUsage(f)
 			if made["--"+f.Name] != "" || made[cmd.CommandPath()+" --"+f.Name] != "" || !slices.Contains(things, called) && called != "TASK" {
 				return

@@ -31,6 +31,8 @@ func (m standMemory) text() string {
 	switch {
 	case m.Partial && m.Recorded > m.Sessions:
 		worked = fmt.Sprintf("%d of %s worked out yet, %s", m.Sessions, count(m.Recorded, "session"), count(m.Episodes, "episode"))
+	case m.Sessions == 0 && m.Episodes > 0 && !m.Partial: // a session counts once it has ended
+		worked = "no session that has ended, " + count(m.Episodes, "episode")
 	case m.Partial:
 		worked = fmt.Sprintf("sessions being worked out anew (%d so far, %s)", m.Sessions, count(m.Episodes, "episode"))
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"reprise/internal/clip"
 	"reprise/internal/event"
 	"reprise/internal/learn/sign"
 )
@@ -121,6 +122,11 @@ func (s *reading) targetFor(r *record) string {
 	return r.target
 }
 
+// keptFrom is a call that was refused, as a summary names it: of a command all that may be why.
+func (s *reading) keptFrom(r *record) string {
+	return cmp.Or(sign.Clip(clip.Line(r.command), 120), s.targetFor(r))
+}
+
 func (s *reading) turn() *turn {
 	if len(s.turns) == 0 {
 		return nil
@@ -175,7 +181,7 @@ func (s *reading) step(r *record) {
 
 func (s *reading) called(r *record) {
 	if s.denied[r.useID] { // the decision stands before the call in the log
-		s.kept = appendNew(s.kept, s.targetFor(r), keptMost)
+		s.kept = appendNew(s.kept, s.keptFrom(r), keptMost)
 		return
 	}
 	s.pending[r.useID] = r
@@ -201,7 +207,7 @@ func (s *reading) refuse(id string, r *record) {
 		t.refused++
 	}
 	if r != nil {
-		s.kept = appendNew(s.kept, s.targetFor(r), keptMost)
+		s.kept = appendNew(s.kept, s.keptFrom(r), keptMost)
 	}
 }
 

@@ -61,7 +61,7 @@ func TestRefusedIsNotDone(t *testing.T) {
 		s.write(e)
 	}
 	call := func(s *story, id string) {
-		s.add(event.ToolCalled, event.ToolData{Tool: "shell", Name: "Bash", ID: id, Input: []byte(`{"command":"sh ./test.sh"}`), Cwd: "/w/shop"})
+		s.add(event.ToolCalled, event.ToolData{Tool: "shell", Name: "Bash", ID: id, Input: []byte(`{"command":"sh ./test.sh --force /"}`), Cwd: "/w/shop"})
 	}
 	for name, c := range map[string]struct {
 		did  func(s *story)
@@ -72,7 +72,7 @@ func TestRefusedIsNotDone(t *testing.T) {
 		"the client says it too": {func(s *story) {
 			call(s, "1")
 			denied(s, "1")
-			s.add(event.ToolFailed, event.ToolData{Tool: "shell", Name: "Bash", ID: "1", Input: []byte(`{"command":"sh ./test.sh"}`), Error: "blocked by hook", Cwd: "/w/shop"})
+			s.add(event.ToolFailed, event.ToolData{Tool: "shell", Name: "Bash", ID: "1", Input: []byte(`{"command":"sh ./test.sh --force /"}`), Error: "blocked by hook", Cwd: "/w/shop"})
 		}, "1 prompt, 1 tool call, 0 failed, 1 refused, outcome failed."},
 		"another was run": {func(s *story) { call(s, "1"); denied(s, "1"); s.shell("make check", "") }, "1 prompt, 1 tool call, 0 failed, 1 refused, outcome good."},
 	} {
@@ -84,7 +84,7 @@ func TestRefusedIsNotDone(t *testing.T) {
 		s.end()
 		st, o := s.fold("2026-11-03")
 		sum := st.ofKind(KindSession)
-		if len(sum) != 1 || !strings.HasSuffix(sum[0].Text, c.want) || !strings.Contains(sum[0].Text, "\nRefused, and not done: `sh ./test.sh`\n") {
+		if len(sum) != 1 || !strings.HasSuffix(sum[0].Text, c.want) || !strings.Contains(sum[0].Text, "\nRefused, and not done: `sh ./test.sh --force /`\n") {
 			t.Errorf("%s: %+v", name, sum)
 		}
 		if got, err := o.StatsOf(t.Context(), s.client, s.session); err != nil || got.Unended != 0 || got.Refused != 1 {
