@@ -311,20 +311,25 @@ func (a *App) saidHere(ctx context.Context, say loop.Said) (bool, error) {
 	return running && (say.Answer == "" || open || loop.Waits(dir, &s, list)), nil
 }
 
-// resumeElsewhere leaves what a person says for the worker whose question it answers; done
-// is false where no worker of the fleet has one.
+// resumeElsewhere leaves what a person says for the worker whose question it answers, or with
+// the item where its loop tells nobody; done is false where no machine of the fleet has one.
 func (a *App) resumeElsewhere(ctx context.Context, say loop.Said) (done bool, err error) {
 	if ours, err := a.saidHere(ctx, say); ours || err != nil {
 		return false, err
 	}
 	f, list, err := a.statesElsewhere(ctx)
-	if err != nil {
+	if f == nil || err != nil {
 		return false, err
 	}
-	if len(list) == 0 {
-		return false, nil
-	}
 	to, err := f.Resume(ctx, list, say)
+	if len(to) == 0 && err == nil && len(say.Items) > 0 && say.More == nil {
+		var back []elsewhere.Asked
+		back, err = f.Answer(ctx, say)
+		for _, one := range back {
+			fmt.Fprintf(a.Out, "%s: put back with that, for whichever loop is next; %s set it aside\n", one.Item, one.By)
+			done = true
+		}
+	}
 	for _, l := range to {
 		switch {
 		case len(l.Back) > 0 && l.Silent:
@@ -347,7 +352,7 @@ func (a *App) resumeElsewhere(ctx context.Context, say loop.Said) (done bool, er
 	case err != nil:
 		return true, err
 	}
-	return len(to) > 0, nil
+	return done || len(to) > 0, nil
 }
 
 func newRunsFilesCmd(app *App) *cobra.Command {

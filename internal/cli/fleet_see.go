@@ -12,6 +12,7 @@ import (
 	"reprise/internal/fleet"
 	"reprise/internal/loop"
 	"reprise/internal/loop/core"
+	"reprise/internal/queue"
 	"reprise/internal/relay"
 	"reprise/internal/run"
 	"reprise/internal/term"
@@ -298,6 +299,28 @@ func (a *App) standFleet(ctx context.Context, s *standing, home *config.Home) er
 		if i := l.Interrupt; i != nil && len(l.Questions) == 0 && l.Metrics.Phase != core.Finished {
 			s.Waits = append(s.Waits, standWait{term.SafeLine("the worker " + l.Worker + " waits: " + firstLine(i.Why, 200)), "reprise loop resume"})
 		}
+	}
+	return errors.Join(err, a.standAsked(ctx, s, f, loops))
+}
+
+// standAsked tells of questions of which only the items say: of loops in other checkouts, and
+// of workers that are forgotten.
+func (a *App) standAsked(ctx context.Context, s *standing, f *elsewhere.Fleet, loops []loopThere) error {
+	if s.Queue[string(queue.Blocked)] == 0 {
+		return nil
+	}
+	var own []loop.Question
+	if dir, st, err := a.loopState(); err == nil {
+		if own, err = a.questions(ctx, dir, &st); err != nil {
+			return err
+		}
+	}
+	list, err := f.OthersAsk(ctx, func(item string) bool {
+		known := func(q loop.Question) bool { return q.Item == item }
+		return slices.ContainsFunc(own, known) || slices.ContainsFunc(loops, func(l loopThere) bool { return slices.ContainsFunc(l.Questions, known) })
+	})
+	for _, one := range list {
+		s.Waits = append(s.Waits, standWait{term.SafeLine("on another machine (" + one.By + "), " + one.Words()), one.Command()})
 	}
 	return err
 }

@@ -86,11 +86,11 @@ func newQueueUnparkCmd(app *App) *cobra.Command {
 				return queue.Item{}, err
 			}
 		}
-		_, there, err := app.statesElsewhere(ctx)
+		f, there, err := app.statesElsewhere(ctx)
 		if err != nil {
 			return queue.Item{}, err
 		}
-		return elsewhere.PutBack(ctx, dir, there, q, id, reason)
+		return elsewhere.PutBack(ctx, f, dir, there, q, id, reason)
 	})
 	cmd.Long = `Put parked items back, so that they can be claimed. One of which an agent has asked
 something stays where it is while that is open (exit code 2): "reprise loop resume --item

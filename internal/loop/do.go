@@ -11,6 +11,7 @@ import (
 
 	"reprise/internal/loop/core"
 	"reprise/internal/loop/outcome"
+	"reprise/internal/loop/said"
 	"reprise/internal/loop/tell"
 	"reprise/internal/queue"
 	"reprise/internal/run"
@@ -142,7 +143,11 @@ func (l *Loop) claim(ctx context.Context, a core.Action) core.Event {
 	}
 	l.entitle(&c.Item)
 	claim := core.Claim{Item: core.Item{ID: c.Item.ID, NoChangeOK: c.Item.NoChangeOK}, Fence: int64(c.Fence), Born: born(&c.Item), Token: string(c.Token)}
-	return core.Claimed{Slot: a.Slot, Seq: a.Seq, Claim: &claim}
+	e := core.Claimed{Slot: a.Slot, Seq: a.Seq, Claim: &claim}
+	if said := said.Answered(c.Item); said != nil {
+		e.Answer, e.Asked = said.Answer, said.Number
+	}
+	return e
 }
 
 // await has one goroutine wait for the queue, and tell the core once. left is what the core

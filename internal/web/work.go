@@ -466,7 +466,7 @@ func (s *Server) itemChange(w http.ResponseWriter, r *http.Request) {
 				break
 			}
 		}
-		_, err = elsewhere.PutBack(ctx, s.deps.LoopDir, there.Loops, q, id, why)
+		_, err = elsewhere.PutBack(ctx, s.deps.Fleet, s.deps.LoopDir, there.Loops, q, id, why)
 		note = "unparked"
 	case "drop":
 		_, err = q.Drop(ctx, id, why)

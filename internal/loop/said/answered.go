@@ -31,6 +31,7 @@ func Answered(it queue.Item) *core.Continuation {
 		c := core.Continuation{Answer: answer, Why: string(core.Asked), Fresh: true}
 		for _, before := range slices.Backward(it.History[:i]) {
 			if before.Op == queue.OpPark {
+				c.Number = int64(before.Fence)
 				c.Asked = strings.TrimPrefix(before.Note, string(core.Asked)+": ")
 				break
 			}

@@ -291,9 +291,9 @@ func Others(dir string, loops []Loop) ([]Loop, error) {
 }
 
 // PutBack is [loop.PutBack] on a fleet: what an agent of another machine has asked is not
-// passed over in silence either. loops are those of [Fleet.Loops], none without a fleet, and
-// dir is that of the loop here.
-func PutBack(ctx context.Context, dir string, loops []Loop, q queue.Queue, id, why string) (queue.Item, error) {
+// passed over in silence either, whether or not its loop tells of it. f is nil without a fleet,
+// loops are those of [Fleet.Loops], and dir is that of the loop here.
+func PutBack(ctx context.Context, f *Fleet, dir string, loops []Loop, q queue.Queue, id, why string) (queue.Item, error) {
 	it, err := q.Get(ctx, id) // which takes a key, too
 	if err != nil {
 		return it, err
@@ -307,6 +307,18 @@ func PutBack(ctx context.Context, dir string, loops []Loop, q queue.Queue, id, w
 				return it, &tell.Unsaid{Kind: loop.ErrUnanswered, What: "it stays set aside", Way: tell.WayItem, Open: []tell.OpenQuestion{one.Told(l.Worker, true)}}
 			}
 		}
+	}
+	if f == nil {
+		return loop.PutBack(ctx, dir, q, id, why)
+	}
+	var own *core.State
+	if dir != "" {
+		if own, err = loop.ReadState(dir); err != nil {
+			return it, err
+		}
+	}
+	if one, ok := silent(&it, own, loops); ok {
+		return it, unanswered([]Asked{one}, "it stays set aside", tell.WayItem)
 	}
 	return loop.PutBack(ctx, dir, q, id, why)
 }
