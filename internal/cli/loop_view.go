@@ -150,7 +150,7 @@ func (a *App) viewText(v *loopView, columns int) string {
 				say("    %s", line)
 			}
 			how := "answer"
-			if q.Stopped() {
+			if core.Wordless(q.Kind) {
 				how = "go on"
 			}
 			b.WriteString("    " + how + " with `" + q.Command() + "`\n")

@@ -93,6 +93,12 @@ func TestFilterIsMissing(t *testing.T) {
 			}
 		})
 	}
+	if err := Short(&Error{Args: []string{"-c", "a=b", "worktree", "add", "--quiet"}, Stderr: "fatal: no", Kind: ErrFilter, held: "why"}); !errors.Is(err, ErrFilter) || err.Error() != "git worktree: why" {
+		t.Errorf("short: %v", err)
+	}
+	if err := Short(&Error{Args: []string{"-c", "a=b", "worktree", "add", "--quiet"}, Stderr: "fatal: no"}); err.Error() != "git worktree: fatal: no" || Short(nil) != nil {
+		t.Errorf("short: %v", err)
+	}
 	if p := filterIn([]string{"fetch"}, "ssh -x: 1: ssh: not found\nfatal: the remote end hung up"); p != "" {
 		t.Errorf("a remote's program is called a filter: %q", p)
 	}

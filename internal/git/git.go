@@ -67,6 +67,19 @@ func Said(err error) string {
 	return strings.Replace(err.Error(), "git "+strings.Join(e.Args, " ")+": ", e.command()+": ", 1)
 }
 
+// Short is an error with the text that [Said] gives it.
+func Short(err error) error {
+	if err == nil {
+		return nil
+	}
+	return short{err}
+}
+
+type short struct{ error }
+
+func (s short) Error() string { return Said(s.error) }
+func (s short) Unwrap() error { return s.error }
+
 // command is what was called, without options.
 func (e *Error) command() string {
 	for i := 0; i < len(e.Args); i++ {

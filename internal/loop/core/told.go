@@ -34,6 +34,10 @@ func ParkedBy(reason string) (kind, why string) {
 	return "set aside", reason
 }
 
+// Wordless says of a kind of interrupt that nobody asks anything: what was set aside for it goes on
+// by a word that it may.
+func Wordless(kind string) bool { return ByStop(kind) || kind == ByMissing || kind == ByFailing }
+
 // KindWords are a kind of interrupt, or a class of failure, for people.
 func KindWords(kind string) string {
 	switch kind {
@@ -118,7 +122,7 @@ func AnswerTo(kind, item string) string {
 	switch {
 	case item == "":
 		return "reprise loop resume"
-	case ByStop(kind), kind == ByMissing:
+	case Wordless(kind):
 		return "reprise loop resume --item " + item
 	}
 	return AnswerCommand(item)

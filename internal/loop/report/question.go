@@ -39,8 +39,11 @@ func (q *Question) Words() string {
 	if q.Stopped() {
 		return fmt.Sprintf("%s was stopped by a person: %s", q.Item, tell.OneLine(q.Why, 200))
 	}
-	if q.Kind == core.ByGate {
+	switch q.Kind {
+	case core.ByGate:
 		return fmt.Sprintf("the checks of %s failed too often: %s", q.Item, Gist(q.Why))
+	case core.ByFailing, core.ByMissing:
+		return fmt.Sprintf("%s could not be begun: %s", q.Item, tell.OneLine(q.Why, 200))
 	}
 	return fmt.Sprintf("the loop asks about %s: %s", q.Item, tell.OneLine(q.Why, 200))
 }

@@ -377,7 +377,7 @@ func asks(it Iteration, line string) string {
 		line += "\n"
 	}
 	switch {
-	case core.ByStop(it.Interrupt), it.Interrupt == core.ByMissing:
+	case core.Wordless(it.Interrupt):
 		line += "\n  Let it go on with `" + core.AnswerTo(it.Interrupt, it.Item) + "`."
 	case it.Interrupt == core.ByGate:
 		line += "\n  " + mdfile.EscapeCell(afterChecks(&it))
@@ -397,7 +397,7 @@ func alsoNeeded(b *strings.Builder, head heading, last map[string]Iteration, sai
 		}
 		how, why := "Answer with `", tell.OneLine(q.Why, 400)
 		switch {
-		case q.Stopped():
+		case core.Wordless(q.Kind):
 			how = "Let it go on with `"
 		case q.Kind == core.ByGate:
 			why = Gist(q.Why)

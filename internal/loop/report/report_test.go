@@ -212,3 +212,21 @@ func TestCostsThatNobodyKnows(t *testing.T) {
 		}
 	}
 }
+
+// What could not be begun has asked nobody anything: no answer is asked for.
+func TestNothingIsAskedByWhatCannotBegin(t *testing.T) {
+	q := Question{Item: "a", Title: "A", Kind: core.ByFailing, Why: "no room"}
+	if got, want := q.Words(), "a could not be begun: no room"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	its := []Iteration{{Item: "a", Title: "A", Fate: core.Park, Interrupt: core.ByFailing, Reason: "no room"}}
+	for name, text := range map[string]string{
+		"of this loop":    Night("shop", core.State{}, its, []Question{q}, Standing{}),
+		"of one before":   Night("shop", core.State{}, nil, []Question{q}, Standing{}),
+		"in the terminal": q.Command(),
+	} {
+		if !strings.Contains(text, "reprise loop resume --item a") || strings.Contains(text, "--answer") || strings.Contains(text, "Answer") {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+}
