@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -121,6 +122,12 @@ func runSetup(ctx context.Context, app *App, o setupOptions, args []string) erro
 			}
 		}
 		all = eachOnce(all)
+		if o.remove && !o.asJSON { // of a client that is not here nothing is worth a line
+			all = slices.DeleteFunc(all, func(c setup.Change) bool {
+				_, err := os.Lstat(c.File)
+				return c.Action == "unchanged" && len(c.Warnings) == 0 && errors.Is(err, fs.ErrNotExist)
+			})
+		}
 		return errors.Join(bad...)
 	}
 	if !o.yes && !o.dryRun {
@@ -142,6 +149,9 @@ func runSetup(ctx context.Context, app *App, o setupOptions, args []string) erro
 	}
 	if err == nil && !o.dryRun && !o.asJSON {
 		if o.remove {
+			if len(all) == 0 {
+				fmt.Fprintln(app.Out, "Nothing of reprise is in the settings of your clients.")
+			}
 			sayWhatStays(app, home)
 			return nil
 		}
