@@ -39,7 +39,7 @@ func (a *App) absentProject(ctx context.Context, dir string) *absent {
 	if out.foreign, out.owner = config.ForeignProject(a.Env, real); out.foreign != "" {
 		return out
 	}
-	if top := gitTop(real); top != "" {
+	if top := git.Top(real); top != "" {
 		out.top = top
 		if a.absentInGit(ctx, out, real) {
 			return out

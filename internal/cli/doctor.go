@@ -123,7 +123,7 @@ func doctor(app *App) (setup.Doctor, error) {
 	if abi, _ := confine.Supported(); abi > 0 {
 		d.Temp = "/tmp"
 	}
-	if top := gitTop(where.Root); top != "" {
+	if top := git.Top(where.Root); top != "" {
 		d.More = append(d.More, setup.Check{Name: "repository", Run: func(ctx context.Context) []setup.Finding { return app.checkRepository(ctx, top) }})
 	}
 	if home, err := app.Home(); err == nil {

@@ -119,7 +119,7 @@ func initProject(ctx context.Context, app *App, name string, yes, adopt bool) er
 	if len(kept) > 0 {
 		fmt.Fprint(app.Err, wrapLine(fmt.Sprintf("note: data of that name were there, and are this project's now: %s", strings.Join(kept, ", ")), app.Columns))
 	}
-	if gitTop(made.Root) == "" {
+	if git.Top(made.Root) == "" {
 		fmt.Fprint(app.Err, wrapLine("note: it is in no git repository: what is done there has no history and no branches, and nothing can be committed; `git init` makes one", app.Columns))
 	}
 	if !yes && atTerminal {
@@ -528,7 +528,7 @@ func askInit(ctx context.Context, app *App, p *config.Project) error {
 // clones recognise each other; "" where there is none, or no git. A shallow
 // clone has no first commit to speak of.
 func rootCommit(ctx context.Context, app *App, root string) string {
-	top := gitTop(root)
+	top := git.Top(root)
 	if top == "" {
 		return ""
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -141,19 +140,6 @@ func (a *App) tasksChanged(ctx context.Context, project string, list []task.Chan
 	}
 	if err != nil {
 		fmt.Fprintf(a.Err, "note: the change is made, but the event of it is not logged: %v\n", a.withPlace(err))
-	}
-}
-
-// gitTop is the top of the checkout that a directory lies in, a linked worktree's, too;
-// "" outside git.
-func gitTop(dir string) string {
-	for d := dir; ; d = filepath.Dir(d) {
-		if _, err := os.Lstat(filepath.Join(d, ".git")); err == nil {
-			return d
-		}
-		if d == filepath.Dir(d) {
-			return ""
-		}
 	}
 }
 

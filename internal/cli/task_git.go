@@ -33,7 +33,7 @@ const mostVersions = 200
 
 // committedTasks tells what commits have of a file of a project, as [task.Options] wants it.
 func (a *App) committedTasks(ctx context.Context, main, name string, yield func([]byte) bool) {
-	top := gitTop(main)
+	top := git.Top(main)
 	if top == "" {
 		return
 	}
@@ -192,7 +192,7 @@ func (a *App) commitTasks(ctx context.Context, store *task.Store, dir, message s
 	if home, err := a.Home(); err != nil || home.Settings.Tasks.Commit == "off" || len(files) == 0 {
 		return nil
 	}
-	top := gitTop(dir)
+	top := git.Top(dir)
 	if top == "" {
 		return nil
 	}

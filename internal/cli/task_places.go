@@ -75,7 +75,7 @@ func (a *App) taskPlaces(ctx context.Context, home *config.Home, noVerify bool) 
 	root := home.Project.Main
 	a.programs = git.KnownPrograms(nil) // what phases make of it has no say in what git runs
 	opts := git.Options{Vars: a.Env.Vars, Programs: a.programs}
-	if gitTop(root) == "" {
+	if git.Top(root) == "" {
 		return nil, usagef("--parallel needs worktrees, and the project is in no git repository")
 	}
 	if err := a.programs.Learn(ctx, git.New(root, opts).AsUser()); err != nil {

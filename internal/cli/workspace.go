@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/internal/config"
+	"reprise/internal/git"
 	"reprise/internal/guard"
 	"reprise/internal/hook"
 	"reprise/internal/pathname"
@@ -403,9 +405,9 @@ A workspace that somebody works in is refused, whatever is passed.`,
 				}
 			}
 			if r.Saved != "" || r.Kept != "" {
-				there := ""
-				if home, err := app.Home(); err == nil && r.Saved != "" && was.Common != "" && !pathname.Same(filepath.Dir(was.Common), home.Project.Main) {
-					there = "cd " + shellWords([]string{filepath.Dir(was.Common)}) + " && " // it is of another clone, whose git has it
+				there, main := "", cmp.Or(config.MainCheckout(was.Common), filepath.Dir(was.Common))
+				if home, err := app.Home(); err == nil && r.Saved != "" && was.Common != "" && !pathname.Same(main, home.Project.Main) && !pathname.Same(git.CommonDir(home.Project.Root), was.Common) {
+					there = "cd " + shellWords([]string{main}) + " && " // it is of another clone, whose git has it
 				}
 				fmt.Fprintf(app.Out, "  back    %sreprise workspace restore %s\n", there, r.Name)
 			}

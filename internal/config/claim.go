@@ -127,6 +127,12 @@ func (c *claim) check(paths Paths, p *Project, rootCommit string, fresh bool) (f
 	// another repository lies there by now.
 	other := fresh && rootCommit != "" && c.RootCommit != ""
 	for _, root := range slices.Backward(c.Roots) {
+		if top := Outermost(p.Main); top != p.Main && pathname.Same(root, top) {
+			// Earlier programs took what a submodule is a part of for its main checkout.
+			if old, err := projectAt(root); err == nil && (old == nil || !c.named(old)) {
+				return false, nil
+			}
+		}
 		if same := pathname.Same(root, p.Main); same && !other || !same && related(root, originOf(root), p.Main, remote) {
 			return false, nil
 		}
@@ -392,25 +398,12 @@ func related(a, originA, b, originB string) bool {
 	return originA != "" && originA == originB || of(originA, b) || of(originB, a)
 }
 
-// originOf reads the origin's address out of a checkout's .git/config and
+// originOf reads the origin's address out of a checkout's git settings and
 // normalises it; "" when there is none. It is enough to tell clones of one
 // repository from strangers; git itself is not run.
 func originOf(main string) string {
-	data, err := readFile(filepath.Join(main, ".git", "config"))
-	if err != nil {
-		return ""
-	}
-	in := false
-	for line := range strings.Lines(string(data)) {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "[") {
-			in = strings.EqualFold(strings.ReplaceAll(line, " ", ""), `[remote"origin"]`)
-			continue
-		}
-		name, value, ok := strings.Cut(line, "=")
-		if in && ok && strings.EqualFold(strings.TrimSpace(name), "url") {
-			return NormaliseRemote(strings.TrimSpace(value))
-		}
+	if url := gitSetting(GitConfigOf(main), `remote"origin"`, "url"); url != "" {
+		return NormaliseRemote(url)
 	}
 	return ""
 }

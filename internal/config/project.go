@@ -1,7 +1,6 @@
 package config
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,12 +8,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"unicode"
 
 	"github.com/goccy/go-yaml/ast"
 
-	"reprise/internal/pathname"
 	"reprise/internal/redact/suspect"
 )
 
@@ -439,102 +436,4 @@ func NameFrom(dir string) string {
 		return ""
 	}
 	return name
-}
-
-type gitKind int
-
-const (
-	gitNone   gitKind = iota // no .git here
-	gitMain                  // the top of a repository's main checkout
-	gitLinked                // the top of a linked worktree
-	gitModule                // the top of a submodule
-)
-
-// gitTop finds the working tree that dir is in. main is its main checkout, ""
-// outside git.
-func gitTop(dir string) (top, main string, err error) {
-	for d := dir; ; d = filepath.Dir(d) {
-		kind, m, err := gitAt(d)
-		if err != nil {
-			return "", "", err
-		}
-		switch kind {
-		case gitMain:
-			return d, d, nil
-		case gitLinked:
-			return d, m, nil
-		}
-		if d == filepath.Dir(d) {
-			return "", "", nil
-		}
-	}
-}
-
-// gitAt tells what kind of git working tree has its top at dir. A linked
-// worktree is believed only when the repository it names points back at it: a
-// .git file that someone dropped somewhere must not make a directory part of a
-// project elsewhere.
-func gitAt(dir string) (kind gitKind, main string, err error) {
-	dot := filepath.Join(dir, ".git")
-	info, err := os.Stat(dot)
-	switch {
-	case err != nil && (errors.Is(err, fs.ErrNotExist) || notDir(err)):
-		return gitNone, "", nil
-	case errors.Is(err, syscall.ELOOP): // as useless as any other file of that name, and no reason to record nothing
-		return gitMain, dir, nil
-	case err != nil:
-		return gitNone, "", fmt.Errorf("look for a git repository: %w", err)
-	case info.IsDir():
-		return gitMain, dir, nil
-	}
-	gitdir, ok := GitPointer(dot, "gitdir: ")
-	if !ok {
-		return gitMain, dir, nil
-	}
-	common, ok := GitPointer(filepath.Join(gitdir, "commondir"), "")
-	if !ok {
-		// A submodule, or a repository with its git directory elsewhere.
-		if strings.Contains(filepath.ToSlash(gitdir), "/.git/modules/") {
-			return gitModule, "", nil
-		}
-		return gitMain, dir, nil
-	}
-	back, ok := GitPointer(filepath.Join(gitdir, "gitdir"), "")
-	if !ok || !pathname.Same(back, dot) || filepath.Base(common) != ".git" || filepath.Dir(filepath.Dir(gitdir)) != common {
-		// Not a worktree of a checkout (a bare repository has none), or forged.
-		return gitMain, dir, nil
-	}
-	return gitLinked, filepath.Dir(common), nil
-}
-
-// GitPointer is the path that one of git's one-line files names after the prefix (gitdir,
-// commondir, the .git of a linked worktree or of a submodule: gitrepository-layout(5)), made
-// absolute: git means it from where the file lies. ok is false where there is none.
-func GitPointer(file, prefix string) (path string, ok bool) {
-	data, err := readFile(file)
-	if err != nil || !bytes.HasPrefix(data, []byte(prefix)) {
-		return "", false
-	}
-	path = filepath.FromSlash(strings.TrimRight(string(data[len(prefix):]), "\r\n"))
-	switch {
-	case path == "" || strings.ContainsRune(path, 0):
-		return "", false
-	case filepath.IsAbs(path):
-		return filepath.Clean(path), true
-	}
-	return filepath.Join(filepath.Dir(file), path), true
-}
-
-// GitMain is the top of the main checkout that dir belongs to, "" outside git.
-// dir's own links are resolved.
-func GitMain(dir string) string {
-	real, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		return ""
-	}
-	_, main, err := gitTop(real)
-	if err != nil {
-		return ""
-	}
-	return main
 }

@@ -196,6 +196,24 @@ func TestFindProject(t *testing.T) {
 	sub := mkdir(t, main, "sub")
 	mkdir(t, main, ".git", "modules", "sub")
 	write(t, filepath.Join(sub, ".git"), "gitdir: ../.git/modules/sub\n")
+	// A submodule with a project of its own is that one's main checkout, and has linked
+	// worktrees of its own; what its superproject's linked worktree has of it is a clone.
+	lib := project(t, mkdir(t, main, "lib"), "lib")
+	libDeep := mkdir(t, lib, "x")
+	modules := mkdir(t, main, ".git", "modules", "lib")
+	write(t, filepath.Join(lib, ".git"), "gitdir: ../.git/modules/lib\n")
+	write(t, filepath.Join(modules, "config"), "[core]\n\tbare = false\n\tworktree = ../../../lib\n")
+	inner := project(t, mkdir(t, lib, "inner"), "inner")
+	write(t, filepath.Join(inner, ".git"), "gitdir: ../../.git/modules/lib/modules/inner\n")
+	libWT := mkdir(t, base, "libwt")
+	libAdmin := mkdir(t, modules, "worktrees", "libwt")
+	write(t, filepath.Join(libWT, ".git"), "gitdir: "+libAdmin+"\n")
+	write(t, filepath.Join(libAdmin, "commondir"), "../..\n")
+	write(t, filepath.Join(libAdmin, "gitdir"), filepath.Join(libWT, ".git")+"\n")
+	subWT := mkdir(t, base, "wt", "sub")
+	subAdmin := mkdir(t, main, ".git", "worktrees", "wt", "modules", "sub")
+	write(t, filepath.Join(main, ".git", "worktrees", "wt", "HEAD"), "ref: refs/heads/wt\n")
+	write(t, filepath.Join(subWT, ".git"), "gitdir: "+subAdmin+"\n")
 	plain := project(t, mkdir(t, base, "plain"), "plain")
 	plainDeep := mkdir(t, plain, "x", "y")
 	lonely := mkdir(t, base, "lonely")
@@ -229,6 +247,10 @@ func TestFindProject(t *testing.T) {
 		{"forged worktree", forged, "", "", ""},
 		{"nested clone", nested, "", "", ""},
 		{"submodule", sub, "main", main, main},
+		{"submodule with its own file", libDeep, "lib", lib, lib},
+		{"submodule of a submodule", inner, "inner", inner, inner},
+		{"linked worktree of a submodule", libWT, "lib", lib, lib},
+		{"submodule in a linked worktree", subWT, "main", main, main},
 		{"without git", plainDeep, "plain", plain, plain},
 		{"repository without project", lonely, "", "", ""},
 		{"worktree of a bare repository", bare, "", "", ""},

@@ -140,10 +140,8 @@ func (p *Programs) each(ctx context.Context, g *Git, depth int, visit func(*repo
 		return err
 	}
 	top := g.workTree
-	for dir := g.dir; top == "" && g.gitDir == ""; dir = filepath.Dir(dir) {
-		if there(filepath.Join(dir, ".git")) {
-			top = dir
-		}
+	if top == "" && g.gitDir == "" {
+		top = Top(g.dir)
 	}
 	if top == "" {
 		return nil
@@ -230,7 +228,7 @@ func (p *Programs) programs(ctx context.Context, r *repository) (list []program,
 			p.beside[r.includes(origin, value)] = true
 			continue
 		}
-		if key == "core.worktree" && r.ownTree(value) {
+		if key == "core.worktree" && r.ownTree(origin, value) {
 			continue
 		}
 		if runs, asUser := runsProgram(key, value); runs {
@@ -271,15 +269,20 @@ func (r *repository) includes(origin, value string) string {
 	return path
 }
 
-// ownTree says that core.worktree names the checkout that has the repository for its own, as it
-// does in a submodule.
-func (r *repository) ownTree(value string) bool {
+// ownTree says that core.worktree in a file names the checkout that has the repository for its
+// own, as it does in a submodule. Git means a path from the git directory that the file is of,
+// which for a linked worktree is seldom its own.
+func (r *repository) ownTree(file, value string) bool {
+	admin := r.common
+	if filepath.Base(file) == "config.worktree" && sameFile(filepath.Dir(file), r.admin) {
+		admin = r.admin
+	}
 	dir := filepath.FromSlash(value)
 	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(r.admin, dir)
+		dir = filepath.Join(admin, dir)
 	}
 	own := LinkedDir(dir)
-	return own != "" && sameFile(own, r.admin)
+	return own != "" && sameFile(own, admin)
 }
 
 // fingerprint is all that decides what git reads as settings, as it is now.

@@ -163,7 +163,41 @@ func TestSubmodulesNameTheirTree(t *testing.T) {
 	if _, err := g.Run(t.Context(), "status", "--porcelain"); err != nil {
 		t.Fatal(err)
 	}
-	r.git(filepath.Join(r.place, "sub"), "config", "core.worktree", r.dir)
+	// Git's path is meant from the submodule's git directory, in a linked worktree of it, too, and
+	// where a submodule lies in another, or had its git directory in it until now.
+	sub := filepath.Join(r.place, "sub")
+	r.git(sub, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", filepath.Join(r.dir, "repo"), "inner")
+	r.git(r.dir, "clone", "-q", "repo", filepath.Join(sub, "old"))
+	r.git(sub, "submodule", "--quiet", "add", filepath.Join(r.dir, "repo"), "old")
+	r.git(sub, "submodule", "absorbgitdirs", "old")
+	r.git(sub, "commit", "-q", "-m", "with submodules")
+	linked := filepath.Join(r.dir, "linked")
+	r.git(sub, "worktree", "add", "-q", "-b", "linked", linked)
+	beside := filepath.Join(r.dir, "beside")
+	r.git(filepath.Join(sub, "inner"), "worktree", "add", "-q", "-b", "beside", beside)
+	for _, dir := range []string{sub, linked, filepath.Join(sub, "inner"), filepath.Join(sub, "old"), beside} {
+		if _, err := New(dir, Options{Vars: r.vars, Programs: r.programs}).OfUser().Run(t.Context(), "status", "--porcelain"); err != nil {
+			t.Errorf("%s: %v", dir, err)
+		}
+	}
+	// With settings of each worktree's own, as `git sparse-checkout` makes them.
+	r.git(sub, "config", "extensions.worktreeConfig", "true")
+	own, err := filepath.Rel(LinkedDir(sub), sub)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.git(sub, "config", "--unset", "core.worktree")
+	r.git(sub, "config", "--worktree", "core.worktree", filepath.ToSlash(own))
+	for _, dir := range []string{sub, linked} {
+		if _, err := New(dir, Options{Vars: r.vars, Programs: r.programs}).OfUser().Run(t.Context(), "status", "--porcelain"); err != nil {
+			t.Errorf("%s: %v", dir, err)
+		}
+	}
+	r.git(linked, "config", "--worktree", "core.worktree", r.dir)
+	if _, err := New(linked, Options{Vars: r.vars, Programs: r.programs}).OfUser().Run(t.Context(), "status", "--porcelain"); !errors.Is(err, ErrPrograms) {
+		t.Errorf("another tree of a linked worktree: %v", err)
+	}
+	r.git(sub, "config", "--worktree", "core.worktree", r.dir)
 	if _, err := g.Run(t.Context(), "status", "--porcelain"); !errors.Is(err, ErrPrograms) {
 		t.Fatalf("another tree: %v", err)
 	}

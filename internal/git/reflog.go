@@ -108,22 +108,30 @@ func movesIn(file string, since time.Time) []Move {
 	return out
 }
 
-// adminAround is the git directory of the checkout around a directory, "" for none.
-func adminAround(dir string) string {
-	for {
-		dot := filepath.Join(dir, ".git")
-		if fi, err := os.Lstat(dot); err == nil {
-			if fi.IsDir() {
-				return dot
-			}
-			return LinkedDir(dir)
+// Top is the top of the checkout that a directory lies in, a linked worktree's or a
+// submodule's, too: the nearest at or above it that has a .git. "" outside git.
+func Top(dir string) string {
+	for d := dir; ; d = filepath.Dir(d) {
+		if there(filepath.Join(d, ".git")) {
+			return d
 		}
-		up := filepath.Dir(dir)
-		if up == dir {
+		if d == filepath.Dir(d) {
 			return ""
 		}
-		dir = up
 	}
+}
+
+// adminAround is the git directory of the checkout around a directory, "" for none.
+func adminAround(dir string) string {
+	top := Top(dir)
+	if top == "" {
+		return ""
+	}
+	dot := filepath.Join(top, ".git")
+	if fi, err := os.Lstat(dot); err == nil && fi.IsDir() {
+		return dot
+	}
+	return LinkedDir(top)
 }
 
 // LinkedDir is the git directory that the checkout at top names as its own in a file, as

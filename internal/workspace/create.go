@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -149,7 +150,7 @@ func (m *Manager) sameCode(w *Workspace, dir string) error {
 		return err
 	}
 	if common := commonOf(from.top); common != "" && !pathname.Same(common, w.Common) {
-		return fmt.Errorf("%w: %s is a worktree of another clone of this project, %s; go on with it there, or remove it there with `reprise workspace remove %s`", ErrExists, w.Dir, filepath.Dir(w.Common), w.Name)
+		return fmt.Errorf("%w: %s is a worktree of another clone of this project, %s; go on with it there, or remove it there with `reprise workspace remove %s`", ErrExists, w.Dir, cmp.Or(config.MainCheckout(w.Common), filepath.Dir(w.Common)), w.Name)
 	}
 	return nil
 }
@@ -249,14 +250,11 @@ func (m *Manager) origin(dir string) (origin, error) {
 		dir = m.o.Project.Root
 	}
 	root := config.CheckoutRoot(m.o.Project, dir)
-	for d := root; ; d = filepath.Dir(d) {
-		if _, err := os.Lstat(filepath.Join(d, ".git")); err == nil {
-			return origin{top: d, root: root}, nil
-		}
-		if d == filepath.Dir(d) {
-			return origin{}, fmt.Errorf("%w: %s is in no git repository; a workspace is a worktree of one: `git init` makes one", ErrRefused, root)
-		}
+	top := git.Top(root)
+	if top == "" {
+		return origin{}, fmt.Errorf("%w: %s is in no git repository; a workspace is a worktree of one: `git init` makes one", ErrRefused, root)
 	}
+	return origin{top: top, root: root}, nil
 }
 
 // noBase says why there is no commit to begin at.
@@ -284,8 +282,8 @@ const workspacesSuffix = ".workspaces"
 func (m *Manager) place(ctx context.Context, w *Workspace, o CreateOptions, from origin) (string, error) {
 	dir := o.Dir
 	if dir == "" {
-		beside := filepath.Dir(m.o.Project.Main)
-		if filepath.Base(w.Common) != ".git" && within(m.o.Project.Main, from.top) && !strings.Contains(filepath.ToSlash(w.Common), "/.git/modules/") {
+		beside := filepath.Dir(config.Outermost(m.o.Project.Main)) // a submodule is in another's checkout
+		if config.MainCheckout(w.Common) == "" && within(m.o.Project.Main, from.top) {
 			beside = filepath.Dir(w.Common) // of a bare repository, whose checkouts are all worktrees
 		}
 		dir = filepath.Join(beside, m.o.Project.Name+workspacesSuffix, w.Name)
@@ -531,7 +529,7 @@ func (m *Manager) build(ctx context.Context, w *Workspace, from origin, o Create
 		}
 	}
 	have := []string{from.top}
-	if top := mainTop(w.Common); top != "" && top != from.top {
+	if top := config.MainCheckout(w.Common); top != "" && top != from.top {
 		have = append(have, top)
 	}
 	notes, err := m.addSubmodules(ctx, w.Dir, have)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"reprise/internal/config"
 	"reprise/internal/durable"
 	"reprise/internal/git"
 	"reprise/internal/pathname"
@@ -75,7 +76,7 @@ func (m *Manager) modules(ctx context.Context, w *Workspace, k *work) ([]*module
 		if !within(x.dir, w.Dir) || slices.ContainsFunc(out, func(o *module) bool { return pathname.Same(o.dir, x.dir) }) {
 			continue // it lies elsewhere, and stays
 		}
-		if top := mainTop(w.Common); top != "" {
+		if top := config.MainCheckout(w.Common); top != "" {
 			x.main = gitDirOf(filepath.Join(top, filepath.FromSlash(x.label)))
 		}
 		out = append(out, &x)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"reprise/internal/config"
 	"reprise/internal/git"
 	"reprise/internal/pathname"
 	"reprise/internal/staterepo"
@@ -95,8 +96,8 @@ func (m *Manager) followed(w Workspace) *Workspace {
 // whose checkout is at top now: where it was, where it would be made, and where it is if it
 // was moved with the checkout, or renamed like it.
 func (m *Manager) maybeAt(w *Workspace, top string) []string {
-	dirs := []string{w.Dir, filepath.Join(filepath.Dir(top), m.o.Project.Name+workspacesSuffix, w.Name)}
-	was := mainTop(w.Common)
+	dirs := []string{w.Dir, filepath.Join(filepath.Dir(config.Outermost(top)), m.o.Project.Name+workspacesSuffix, w.Name)}
+	was := config.MainCheckout(w.Common)
 	if was == "" {
 		return dirs
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"reprise/internal/config"
 	"reprise/internal/durable"
 	"reprise/internal/git"
 )
@@ -269,7 +270,7 @@ type extras struct {
 // content is no loss.
 func (m *Manager) extras(w *Workspace, k *work) (extras, error) {
 	var x extras
-	main := mainTop(w.Common)
+	main := config.MainCheckout(w.Common)
 	for _, name := range k.ignored {
 		if !strings.HasSuffix(name, "/") {
 			m.extra(&x, w, main, name)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"reprise/internal/config"
 	"reprise/internal/durable"
 	"reprise/internal/git"
 )
@@ -28,14 +29,6 @@ func gitDirOf(dir string) string {
 		return filepath.Join(dir, ".git")
 	}
 	return ""
-}
-
-// mainTop is the main checkout of the repository, "" where it has none.
-func mainTop(common string) string {
-	if filepath.Base(common) != ".git" {
-		return ""
-	}
-	return filepath.Dir(common)
 }
 
 // links are the paths of the submodules that a checkout's index has.
@@ -163,7 +156,7 @@ func (m *Manager) submodules(ctx context.Context, w *Workspace, k *work) ([]stri
 	var found []string
 	for _, path := range paths {
 		main := ""
-		if top := mainTop(w.Common); top != "" {
+		if top := config.MainCheckout(w.Common); top != "" {
 			main = filepath.Join(top, filepath.FromSlash(path))
 		}
 		own, err := m.ownWork(ctx, k, filepath.Join(w.Dir, filepath.FromSlash(path)), main, path)

@@ -259,7 +259,7 @@ func inputs(o Options, paths config.Paths, home *config.Home) []string {
 		add(home.Project.File())
 		add(filepath.Join(paths.ProjectDir(home.Project.Name), "project.json"))
 		add(filepath.Join(paths.ProjectDir(home.Project.Name), "trust.json"))
-		add(filepath.Join(home.Project.Main, ".git", "config"))
+		add(config.GitConfigOf(home.Project.Main))
 		add(filepath.Join(home.Project.Main, ".git"))
 	}
 	return list
@@ -278,7 +278,15 @@ func worktree(dot string, below []string, add func(string)) {
 	if back, ok := config.GitPointer(filepath.Join(gitdir, "gitdir"), ""); ok {
 		add(back)
 	}
-	main := filepath.Dir(filepath.Dir(filepath.Dir(gitdir))) // <main>/.git/worktrees/<name>
+	common := filepath.Dir(filepath.Dir(gitdir)) // <main>/.git/worktrees/<name>
+	main := config.MainCheckout(common)
+	if filepath.Base(common) != ".git" { // a submodule's says where that is checked out
+		add(filepath.Join(common, "config"))
+		add(filepath.Join(common, "config.worktree"))
+	}
+	if main == "" {
+		return
+	}
 	for _, d := range below {
 		rel, err := filepath.Rel(filepath.Dir(dot), d)
 		if err != nil {

@@ -89,7 +89,7 @@ func Find(ctx context.Context, dir, root string, o Options) (Tree, error) {
 	if err != nil {
 		return t, fmt.Errorf("find the working tree: %w", err)
 	}
-	if top := gitTop(real); top != "" {
+	if top := git.Top(real); top != "" {
 		t.Top = top
 		own, err := t.repository(ctx, top)
 		switch {
@@ -122,18 +122,6 @@ func (t *Tree) leaveOut(dirs []string) {
 		}
 		if rel, err := filepath.Rel(t.Top, d); err == nil && filepath.IsLocal(rel) && rel != "." {
 			t.outside = append(t.outside, filepath.ToSlash(rel))
-		}
-	}
-}
-
-// gitTop is the nearest directory at or above dir that has a .git.
-func gitTop(dir string) string {
-	for d := dir; ; d = filepath.Dir(d) {
-		if _, err := os.Lstat(filepath.Join(d, ".git")); err == nil {
-			return d
-		}
-		if d == filepath.Dir(d) {
-			return ""
 		}
 	}
 }
