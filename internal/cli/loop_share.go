@@ -21,6 +21,9 @@ func (a *App) shareLoop(ctx context.Context, home *config.Home, opt *loop.Option
 	if home.Settings.Queue == config.QueueFiles {
 		return nil
 	}
+	if err := a.oneHistory(ctx, home.Project.Name, home.Project.Root, a.Hostname, false); err != nil {
+		return err
+	}
 	can := home.Settings.Worker.Can
 	opt.Fits = func(it *queue.Item) bool { return machine.Has(can, it.Labels) }
 	if name, err := (&workerFlags{}).workerName(a, home.Settings.Worker); err == nil { // else it is a loop like others

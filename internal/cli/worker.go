@@ -75,7 +75,7 @@ project is named.`,
 }
 
 func newWorkerPrepareCmd(app *App) *cobra.Command {
-	var servers bool
+	var servers, history bool
 	cmd := &cobra.Command{
 		Use: "prepare [PROJECT ...]", Short: "Make this machine's clones, and what the servers of a fleet must have",
 		Long: `Make the clones of worker.projects, or bring them forward, and say where each is: to look
@@ -85,9 +85,16 @@ that a worker runs no checks of the project.
 Where the settings name servers of a fleet, what its workers need there is made first, if
 it is not there yet: the queue of each project, and what workers tell by. With --servers
 that is all, for the projects that are named, or those of the settings: so an
-administrator does it, where workers may not.`,
+administrator does it, where workers may not.
+
+The fleet knows a project by the commits with which its history begins: another repository
+of its name is refused. Where that history was written anew, --history has the clones of the
+projects that are named tell the fleet with what it begins now.`,
 		Example: `  reprise worker prepare`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if history && len(args) == 0 {
+				return usagef("say of which projects: `reprise worker prepare --history PROJECT`")
+			}
 			if servers {
 				return app.prepareServers(cmd.Context(), args)
 			}
@@ -104,10 +111,12 @@ administrator does it, where workers may not.`,
 					return err
 				}
 			}
-			return app.prepareClones(cmd.Context(), home, list)
+			return app.prepareClones(cmd.Context(), home, list, history)
 		},
 	}
 	cmd.Flags().BoolVar(&servers, "servers", false, "only what the servers of the fleet must have; no clones")
+	cmd.Flags().BoolVar(&history, "history", false, "the histories of these projects were written anew")
+	cmd.MarkFlagsMutuallyExclusive("servers", "history")
 	return cmd
 }
 
@@ -150,7 +159,7 @@ func (a *App) prepareServers(ctx context.Context, projects []string) error {
 }
 
 // prepareClones makes clones, and says where they are.
-func (a *App) prepareClones(ctx context.Context, home *config.Home, list []config.WorkerProject) error {
+func (a *App) prepareClones(ctx context.Context, home *config.Home, list []config.WorkerProject, anew bool) error {
 	dir, err := a.clonesDir(home)
 	if err != nil {
 		return err
@@ -161,6 +170,11 @@ func (a *App) prepareClones(ctx context.Context, home *config.Home, list []confi
 		branch, err := c.Ensure(ctx)
 		if err != nil {
 			return err
+		}
+		if home.Settings.Queue != config.QueueFiles {
+			if err := a.oneHistory(ctx, p.Name, c.Dir, a.Hostname, anew); err != nil {
+				return err
+			}
 		}
 		fmt.Fprintf(a.Out, "%s  %s  %s\n", p.Name, term.SafeLine(branch), term.SafeLine(c.Dir))
 		there, err := a.in(c.Dir, a.Err).projectNamed(p.Name)
@@ -411,6 +425,9 @@ func (w *fleetWorker) build(ctx context.Context, p config.WorkerProject, dir, br
 	}
 	if w.teller != nil {
 		if err := w.connect(ctx, a); err != nil {
+			return loop.Options{}, err
+		}
+		if err := a.oneHistory(ctx, p.Name, dir, w.flags.name, false); err != nil {
 			return loop.Options{}, err
 		}
 	}

@@ -108,7 +108,7 @@ func (f *Fleet) gone(ctx context.Context, w *relay.Worker, d relay.Doing) string
 			return ""
 		}
 	}
-	return fmt.Sprintf("lost with %s, which is quiet; %s %s", w.Name, d.Item, became)
+	return fmt.Sprintf("its worker %s is quiet, and %s %s", w.Name, d.Item, became)
 }
 
 // after is what became of an item that a worker had, "" where it has it.

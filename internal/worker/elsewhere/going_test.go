@@ -50,25 +50,25 @@ func TestRunsOfTheDeadAreLost(t *testing.T) {
 	}{
 		"it has it":             {},
 		"it has it, as it said": {old: true},
-		"its lease ran out":     {at: 2 * time.Hour, want: "lost with w6, which is quiet; many52 is nobody's since its lease ran out"},
+		"its lease ran out":     {at: 2 * time.Hour, want: "its worker w6 is quiet, and many52 is nobody's since its lease ran out"},
 		"it lives":              {live: true, at: 2 * time.Hour},
-		"another one has it": {want: "lost with w6, which is quiet; many52 is worked on by w19", do: func(t *testing.T, q *queue.Files, c queue.Claim) {
+		"another one has it": {want: "its worker w6 is quiet, and many52 is worked on by w19", do: func(t *testing.T, q *queue.Files, c queue.Claim) {
 			again(t, q, c, "w19/1")
 		}},
-		"another one has it, as was said": {old: true, want: "lost with w6, which is quiet; many52 is worked on by w19", do: func(t *testing.T, q *queue.Files, c queue.Claim) {
+		"another one has it, as was said": {old: true, want: "its worker w6 is quiet, and many52 is worked on by w19", do: func(t *testing.T, q *queue.Files, c queue.Claim) {
 			again(t, q, c, "w19/1")
 		}},
-		"another one did it": {want: "lost with w6, which is quiet; many52 was done by w19", do: func(t *testing.T, q *queue.Files, c queue.Claim) {
+		"another one did it": {want: "its worker w6 is quiet, and many52 was done by w19", do: func(t *testing.T, q *queue.Files, c queue.Claim) {
 			if _, err := q.Done(t.Context(), again(t, q, c, "w19/1").Token, queue.Outcome{}); err != nil {
 				t.Fatal(err)
 			}
 		}},
-		"it is ready": {want: "lost with w6, which is quiet; many52 is ready again", do: func(t *testing.T, q *queue.Files, c queue.Claim) {
+		"it is ready": {want: "its worker w6 is quiet, and many52 is ready again", do: func(t *testing.T, q *queue.Files, c queue.Claim) {
 			if _, err := q.Release(t.Context(), c.Token, ""); err != nil {
 				t.Fatal(err)
 			}
 		}},
-		"it has begun it anew": {want: "lost with w6, which is quiet; many52 is worked on by w6", do: func(t *testing.T, q *queue.Files, c queue.Claim) {
+		"it has begun it anew": {want: "its worker w6 is quiet, and many52 is worked on by w6", do: func(t *testing.T, q *queue.Files, c queue.Claim) {
 			again(t, q, c, "w6/1")
 		}},
 	} {
