@@ -328,6 +328,13 @@ func vacant(dir string) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrPlace, err)
 	}
+	if admin, ok := config.GitPointer(filepath.Join(dir, ".git"), "gitdir: "); ok {
+		if of, _, linked := strings.Cut(filepath.ToSlash(admin), "/.git/worktrees/"); linked {
+			// As of a second clone beside the first one that has data of its own (REPRISE_HOME), so
+			// that neither knows the workspaces of the other.
+			return fmt.Errorf("%w: %s is a worktree of %s already, in which somebody may be at work; where that is another checkout of this project, with data of its own, move one of the two, so that they do not lie side by side; else remove it there (git worktree remove)", ErrPlace, dir, filepath.FromSlash(of))
+		}
+	}
 	if len(list) > 0 {
 		return fmt.Errorf("%w: %s is there and has files in it, such as %s; move it away", ErrPlace, dir, list[0].Name())
 	}

@@ -112,6 +112,7 @@ func TestBeginnings(t *testing.T) {
 	}
 	p.from = ""
 	m := p.manager()
+	p.git(p.code, "worktree", "add", "-q", "--detach", filepath.Join(p.dir, "linked"))
 	for name, o := range map[string]workspace.CreateOptions{
 		"is checked out in":       {Name: "x1", Branch: "trunk"},
 		"differs in case only":    {Name: "x2", Branch: "Trunk"},
@@ -120,6 +121,7 @@ func TestBeginnings(t *testing.T) {
 		"there is no commit":      {Name: "x5", Base: "--help"},
 		"no absolute path":        {Name: "x6", Dir: "relative"},
 		"has files in it":         {Name: "x7", Dir: p.code},
+		"is a worktree of":        {Name: "x7", Dir: filepath.Join(p.dir, "linked")},
 		"must not change":         {Name: "x8", Dir: filepath.Join(p.code, ".git", "x")},
 		"lies together with":      {Name: "x9", Dir: filepath.Join(c.Dir, "inner")},
 	} {
