@@ -67,7 +67,7 @@ func (a *App) unmergedThere(ctx context.Context, its []loop.Iteration, into map[
 	if err != nil || home.Project == nil || len(commits) == 0 {
 		return err
 	}
-	g := git.New(home.Project.Root, git.Options{Vars: a.Env.Vars})
+	g := git.New(checkoutOf(home.Project), git.Options{Vars: a.Env.Vars})
 	known, err := g.RunInput(ctx, []byte(strings.Join(commits, "\n")+"\n"), "cat-file", "--batch-check=%(objectname)")
 	if err != nil {
 		return err
@@ -96,7 +96,7 @@ func (a *App) remoteOf(ctx context.Context) string {
 	if err != nil || home.Project == nil {
 		return ""
 	}
-	remote, _, _ := upstream(ctx, git.New(home.Project.Root, git.Options{Vars: a.Env.Vars})) // then the usual name is told
+	remote, _, _ := upstream(ctx, git.New(checkoutOf(home.Project), git.Options{Vars: a.Env.Vars})) // then the usual name is told
 	return remote
 }
 

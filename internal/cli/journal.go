@@ -412,7 +412,8 @@ func (a *App) codeHead(ctx context.Context) (branch, commit string) {
 	if branch, commit = config.CodeHead(a.Env.Dir); commit != "" {
 		return branch, commit
 	}
-	g := git.New(config.CheckoutRoot(home.Project, a.Env.Dir), git.Options{Vars: a.Env.Vars})
+	dir := config.CheckoutRoot(home.Project, a.Env.Dir)
+	g := git.New(cmp.Or(gitTop(dir), dir), git.Options{Vars: a.Env.Vars})
 	if commit, err = g.Resolve(ctx, "HEAD"); err != nil {
 		return branch, ""
 	}

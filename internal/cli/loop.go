@@ -411,7 +411,7 @@ func (a *App) loopOptions(ctx context.Context, home *config.Home, dir string, f 
 		given.InPlace, given.Integrate, given.Into = false, t.Integrate, t.Into
 		wireTrees(ctx, t, &opt)
 	}
-	a.releaseAfter(ctx, &opt, home.Project.Root)
+	a.releaseAfter(ctx, &opt, checkoutOf(home.Project))
 	if f.elsewhere != nil {
 		opt.Command = "reprise worker"
 		err = f.elsewhere(ctx, &opt)
@@ -614,7 +614,7 @@ func (a *App) loopPlaces(ctx context.Context, home *config.Home, dir string, f *
 	// One that is cut off in the middle leaves half of it in a person's checkout, and files that are
 	// large or filtered take their time.
 	opts := git.Options{Vars: a.Env.Vars, Local: 15 * time.Minute}
-	root := home.Project.Root
+	root := checkoutOf(home.Project)
 	if err := a.noGitDir(ctx, root); err != nil {
 		return nil, err
 	}
@@ -636,7 +636,7 @@ func (a *App) loopPlaces(ctx context.Context, home *config.Home, dir string, f *
 		if !f.inPlace {
 			fmt.Fprintln(a.Err, "note: the project is in no git repository with a commit, so items are worked on in its own directory")
 		}
-		return &loop.InPlace{Dir: root, Git: opts, Keep: filepath.Join(dir, "before")}, nil
+		return &loop.InPlace{Dir: home.Project.Root, Top: root, Git: opts, Keep: filepath.Join(dir, "before")}, nil
 	}
 	if _, _, err := a.ensureState(ctx); err != nil {
 		return nil, err

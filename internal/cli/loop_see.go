@@ -402,7 +402,7 @@ func (a *App) unmerged(ctx context.Context) map[string]bool {
 	if err != nil || home.Project == nil {
 		return nil
 	}
-	out, err := git.New(home.Project.Root, git.Options{Vars: a.Env.Vars}).Run(ctx, "for-each-ref", "--format=%(refname:lstrip=2)", "--no-merged=HEAD", "refs/heads/")
+	out, err := git.New(checkoutOf(home.Project), git.Options{Vars: a.Env.Vars}).Run(ctx, "for-each-ref", "--format=%(refname:lstrip=2)", "--no-merged=HEAD", "refs/heads/")
 	if err != nil {
 		return nil
 	}

@@ -190,7 +190,7 @@ func (a *App) makeAgent(ctx context.Context, repo *staterepo.Repo, home *config.
 	base := config.NameFrom(a.Env.Get(hook.AgentVar))
 	if a.Env.Get(hook.AgentVar) == "" {
 		base = config.NameFrom(a.Hostname)
-		if root != home.Project.Main && root != home.Project.Root || home.Project.Root != home.Project.Main {
+		if main := home.Project.InMain(); root != main && root != home.Project.Root || home.Project.Root != main {
 			base = config.NameFrom(root)
 		}
 	}

@@ -48,7 +48,7 @@ func (a *App) Tasks() (*task.Store, *config.Project, error) {
 	if home.Project == nil {
 		return nil, nil, exitWith(ExitNotFound, a.noProject())
 	}
-	return a.taskStore(home.Project.Main), home.Project, nil
+	return a.taskStore(home.Project.InMain()), home.Project, nil
 }
 
 // loadTasks is the list as it stands, to be looked at.
@@ -64,7 +64,7 @@ func (a *App) loadTasks(ctx context.Context) (*task.Board, error) {
 // tasksOf loads the list of a project that has one, for a hook; nil where there is none.
 func (a *App) tasksOf(home *config.Home) func(context.Context) (*task.Board, error) {
 	return func(ctx context.Context) (*task.Board, error) {
-		store := a.taskStore(home.Project.Main)
+		store := a.taskStore(home.Project.InMain())
 		if _, err := os.Stat(store.Dir()); err != nil {
 			return nil, nil
 		}
@@ -95,7 +95,7 @@ func (a *App) changeTasks(ctx context.Context, c taskChange, fn func(*task.Board
 	}
 	a.tasksChanged(ctx, project.Name, b.Changes)
 	if msg := c.message(b); msg != "" && !c.noCommit && len(b.Changes) > 0 {
-		return b, a.commitTasks(ctx, store, project.Main, msg, b.Files())
+		return b, a.commitTasks(ctx, store, project.InMain(), msg, b.Files())
 	}
 	return b, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/internal/agent"
+	"reprise/internal/config"
 	"reprise/internal/run"
 	"reprise/internal/task"
 	"reprise/internal/term"
@@ -62,7 +63,7 @@ func (a *App) taskFlow(ctx context.Context, f flowFlags) (*task.Flow, error) {
 		return nil, err
 	}
 	flow := &task.Flow{
-		Store: store, Root: project.Main, Runs: runs, Now: a.Env.Now, Routes: routes, Server: servers,
+		Store: store, Root: project.InMain(), Runs: runs, Now: a.Env.Now, Routes: routes, Server: servers,
 		Client: f.agent, Model: f.model, Tools: home.Settings.Loop.AllowedTools, Timeout: f.timeout,
 		From:     task.ParsePath(a.Env.Get(task.PathVar)),
 		Changed:  func(ctx context.Context, b *task.Board) { a.tasksChanged(ctx, project.Name, b.Changes) },
@@ -228,6 +229,7 @@ middle is taken up where it was left.`,
 			if err != nil {
 				return err
 			}
+			app.noteMain(flow)
 			var list []task.StepResult
 			if parallel {
 				list, err = flow.Phases(cmd.Context(), n, f.parallel)
@@ -286,12 +288,23 @@ of its severity, unless there is one of that name already.`,
 			if err != nil {
 				return err
 			}
+			app.noteMain(flow)
 			r, err := flow.Review(cmd.Context(), strings.Join(args, " "))
 			return app.showFlow([]task.StepResult{r}, err, f.asJSON)
 		},
 	}
 	f.add(cmd)
 	return cmd
+}
+
+// noteMain tells who gives a command in a linked worktree that the work is done elsewhere.
+func (a *App) noteMain(f *task.Flow) {
+	home, err := a.Home()
+	if err != nil || home.Project == nil || home.Project.Root == f.Root {
+		return
+	}
+	branch, _ := config.CodeHead(f.Root)
+	fmt.Fprintf(a.Err, "note: phases are worked at in the main checkout, %s, on %s\n", f.Root, cmp.Or(branch, "no branch"))
 }
 
 // flowError gives an error of a step its exit code.

@@ -31,7 +31,7 @@ func (a *App) sessionFlow(ctx context.Context, noCommit bool) (*task.Flow, task.
 	if s := a.clientSession(a.Now().Add(-turnAtMost))(ctx); s != "" {
 		w.By = "client:" + s
 	}
-	if home.Project.Root != home.Project.Main {
+	if home.Project.Root != home.Project.InMain() {
 		w.Place = home.Project.Root
 	}
 	return flow, w, nil

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -126,7 +127,7 @@ func (t *Worktrees) Held(ctx context.Context) error { return held(ctx, t.git(t.R
 
 // Held is from [Holder].
 func (t *InPlace) Held(ctx context.Context) error {
-	return held(ctx, git.New(t.Dir, t.Git).OfUser(), t.Git.Programs)
+	return held(ctx, git.New(t.top(), t.Git).OfUser(), t.Git.Programs)
 }
 
 // mended tells the core that the repository waits for a person no longer, where the loop does for
@@ -585,21 +586,24 @@ func (t *Worktrees) gone(ctx context.Context, p Place) {
 
 // InPlace has every item worked on in one directory. There can be one worker only.
 type InPlace struct {
-	Dir  string
+	Dir  string // the project's
+	Top  string // of the working tree that it is in; "" is Dir
 	Git  git.Options
 	Keep string // directory for what the directory looked like before
 	Disk durable.Disk
 }
 
+func (t *InPlace) top() string { return cmp.Or(t.Top, t.Dir) }
+
 func (t *InPlace) before(p Place) string { return filepath.Join(t.Keep, p.Name+".before") }
 
 // Prepare notes what the directory is like.
 func (t *InPlace) Prepare(ctx context.Context, item queue.Item, _ int64) (Place, error) {
-	p := Place{Name: placeName(item.ID), Dir: t.Dir, Top: t.Dir}
+	p := Place{Name: placeName(item.ID), Dir: t.Dir, Top: t.top()}
 	if err := t.Held(ctx); err != nil {
 		return p, err
 	}
-	g := git.New(t.Dir, t.Git).OfUser()
+	g := git.New(t.top(), t.Git).OfUser()
 	if head, err := g.Run(ctx, "rev-parse", "--verify", "--quiet", "HEAD"); err == nil {
 		p.Base = strings.TrimSpace(string(head))
 		p.Branch, _ = g.Branch(ctx) // "" is a checkout of no branch
@@ -608,7 +612,7 @@ func (t *InPlace) Prepare(ctx context.Context, item queue.Item, _ int64) (Place,
 	if _, err := os.Lstat(before); err == nil {
 		return p, nil // what an earlier try has changed counts, too
 	}
-	sum, err := checkout.Print(ctx, git.New(t.Dir, t.Git).OfUser(), t.Dir)
+	sum, err := checkout.Print(ctx, git.New(t.top(), t.Git).OfUser(), t.top())
 	if err != nil {
 		return p, err
 	}
@@ -624,7 +628,7 @@ func (t *InPlace) Began(context.Context, Place, string) error { return nil }
 // Look compares the directory with what it was like.
 func (t *InPlace) Look(ctx context.Context, p Place, detail bool) (Work, error) {
 	var w Work
-	now, err := checkout.Print(ctx, git.New(t.Dir, t.Git).OfUser(), t.Dir)
+	now, err := checkout.Print(ctx, git.New(t.top(), t.Git).OfUser(), t.top())
 	if err != nil {
 		return w, err
 	}

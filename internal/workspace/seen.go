@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -15,9 +14,20 @@ import (
 	"reprise/internal/git"
 )
 
-// mayBeElsewhere finds in a repository's settings the two that, together, have git look at
-// another directory in each worktree, or that more settings are read from elsewhere.
-var mayBeElsewhere = regexp.MustCompile(`(?mi)^\s*worktree\b|\binclude`)
+// mayBeElsewhere says of a repository's settings that those may be among them which, together,
+// have git look at another directory in each worktree, or that more are read from elsewhere.
+func mayBeElsewhere(text []byte) bool {
+	text = bytes.ToLower(text)
+	if !bytes.Contains(text, []byte("worktreeconfig")) {
+		return false
+	}
+	for line := range bytes.Lines(text) {
+		if line = bytes.TrimSpace(line); bytes.HasPrefix(line, []byte("worktree")) || bytes.Contains(line, []byte("include")) {
+			return true
+		}
+	}
+	return false
+}
 
 // inPlace says that git, asked in a linked worktree of a repository, looks at that worktree. With
 // extensions.worktreeConfig, core.worktree among the settings that all worktrees share counts
@@ -32,7 +42,7 @@ func (m *Manager) inPlace(ctx context.Context, g *git.Git, common string) error 
 	if err != nil {
 		return err
 	}
-	if !bytes.Contains(bytes.ToLower(text), []byte("worktreeconfig")) || !mayBeElsewhere.Match(text) {
+	if !mayBeElsewhere(text) {
 		return nil
 	}
 	out, err := g.Run(ctx, "config", "--null", "--file", file, "--includes", "--list")
