@@ -413,7 +413,7 @@ func (a *App) codeHead(ctx context.Context) (branch, commit string) {
 		return branch, commit
 	}
 	dir := config.CheckoutRoot(home.Project, a.Env.Dir)
-	g := git.New(cmp.Or(gitTop(dir), dir), git.Options{Vars: a.Env.Vars})
+	g := git.New(cmp.Or(git.Top(dir), dir), git.Options{Vars: a.Env.Vars})
 	if commit, err = g.Resolve(ctx, "HEAD"); err != nil {
 		return branch, ""
 	}
