@@ -123,6 +123,9 @@ time, but logs of that machine have its own.`,
 					does = append(does, "cannot go on ("+u.Project+"): "+firstLine(u.Why, 200))
 				}
 				for _, d := range w.Doing {
+					if w.Quiet { // others may have it by now
+						d.Step = "was " + d.Step
+					}
 					does = append(does, strings.TrimSpace(d.Item+" ("+d.Step+") "+d.Run))
 				}
 				table.Row(term.SafeLine(w.Name), heard, term.SafeLine(strings.Join(w.Projects, " ")), term.SafeLine(orDash(strings.Join(w.Clients, " "))), term.SafeLine(orDash(strings.Join(does, ", "))))
