@@ -47,6 +47,18 @@ func noneNegative(cmd *cobra.Command) (err error) {
 	return err
 }
 
+// noneEmpty refuses an empty word in the place of one that may be left out: it comes of a
+// variable that is not set, and would be taken for all, or for any.
+func noneEmpty(cmd *cobra.Command, args []string) error {
+	_, use, _ := strings.Cut(cmd.Use, " ")
+	for i, word := range strings.Fields(use) {
+		if i < len(args) && args[i] == "" && strings.HasPrefix(word, "[") {
+			return usagef("%s is empty: give one, or leave it out", strings.Trim(word, "[]."))
+		}
+	}
+	return nil
+}
+
 // kindOf is what a flag of numbers takes, in words; "" of another flag.
 func kindOf(f *pflag.Flag) string {
 	switch f.Value.Type() {

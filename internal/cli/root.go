@@ -76,7 +76,7 @@ func Main(ctx context.Context, args []string, app *App) int {
 		if err := app.mayCall(cmd, args); err != nil {
 			return err
 		}
-		if err := errors.Join(clientNames(cmd), noneNegative(cmd)); err != nil {
+		if err := errors.Join(clientNames(cmd), noneNegative(cmd), noneEmpty(cmd, args)); err != nil {
 			return err
 		}
 		if app.Signals != nil && cmd.Annotations[ownsSignals] == "" {

@@ -287,7 +287,7 @@ func printResult(app *App, r *verify.Result, whole bool) {
 	}
 	app.said(r.ID+"  ", mark[r.Status]+chosen)
 	if r.Reused != "" {
-		app.said("  ", "the very same tree passed in "+r.Reused)
+		app.said("  ", fmt.Sprintf("the very same tree %s in %s", r.Status, r.Reused))
 	}
 	width := 0
 	for _, c := range r.Checks {
