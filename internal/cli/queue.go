@@ -358,7 +358,7 @@ func firstOf(text string, n int) string {
 // detail says in a few words how an item stands.
 func (a *App) detail(it *queue.Item) []string {
 	var d []string
-	now := a.Now()
+	now := a.queueTime()
 	switch it.State {
 	case queue.Ready:
 		if it.NotBefore.After(now) {

@@ -169,6 +169,18 @@ func (a *App) fleetQueue(bound proc.ID) (*jet.Queue, error) {
 	return q, nil
 }
 
+// queueTime is what time it is for the queue: leases and the times of items on servers are by their
+// clock, and this machine's may be another.
+func (a *App) queueTime() time.Time {
+	now := a.Now()
+	for _, q := range a.servers.queues {
+		if ahead, ok := q.ClockOff(now); ok {
+			return now.Add(-ahead)
+		}
+	}
+	return now
+}
+
 func (a *App) openFleetQueue(conn *fleet.Conn, project string, bound proc.ID) (*jet.Queue, error) {
 	self, err := proc.Self()
 	if err != nil {

@@ -122,7 +122,7 @@ func (a *App) tokenArg(ctx context.Context, q queue.Queue, arg string) (queue.To
 func (a *App) unclaimed(it *queue.Item) error {
 	first, id := "claim it first", it.ID
 	switch {
-	case it.State == queue.Ready && it.NotBefore.After(a.Now()):
+	case it.State == queue.Ready && it.NotBefore.After(a.queueTime()):
 		first = fmt.Sprintf("it can be claimed from %s on; `reprise queue edit %s --not-before ''` lets it be at once", it.NotBefore.Local().Format(time.RFC3339), id)
 	case it.State == queue.Blocked && it.WaitsForDead:
 		first = fmt.Sprintf("it waits for %[2]s, which is dead: `reprise queue retry %[2]s`, or `reprise queue edit %[1]s --depends-on ''` has it wait no longer", id, it.Waits)
