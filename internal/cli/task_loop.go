@@ -56,6 +56,7 @@ type loopTasks struct {
 
 	mu     sync.Mutex
 	briefs map[string]task.Brief // by the place's directory
+	past   map[string]bool       // of those, the ones whose step has ended before
 }
 
 // loopTasks makes a loop work at steps of tasks as such.
@@ -72,7 +73,7 @@ func (a *App) loopTasks(ctx context.Context, home *config.Home, opt *loop.Option
 		changed(ctx, b)
 	}
 	flow.Say = func(format string, args ...any) { opt.Log.Info(fmt.Sprintf(format, args...)) }
-	t := &loopTasks{app: a, flow: flow, check: opt.Check, queue: opt.Queue, runs: opt.Runs, places: opt.Places, briefs: map[string]task.Brief{}}
+	t := &loopTasks{app: a, flow: flow, check: opt.Check, queue: opt.Queue, runs: opt.Runs, places: opt.Places, briefs: map[string]task.Brief{}, past: map[string]bool{}}
 	configure := opt.Configure
 	opt.Configure = func(r *run.Request) error {
 		if configure != nil {
@@ -203,12 +204,22 @@ func (p *taskPlaces) Prepare(ctx context.Context, it queue.Item, fence int64) (l
 	if !ok {
 		return p.places.Prepare(ctx, it, fence)
 	}
-	if err := p.possible(ctx, w); err != nil {
+	past, ended, err := p.endedBefore(ctx, it, w)
+	if err == nil && !ended {
+		err = p.possible(ctx, w)
+	}
+	if err != nil {
 		return loop.Place{}, err
 	}
 	place, err := p.merging.Prepare(ctx, it, fence)
 	if err != nil {
 		return place, err
+	}
+	if ended {
+		p.mu.Lock()
+		p.briefs[place.Dir], p.past[place.Dir] = past, true
+		p.mu.Unlock()
+		return place, nil
 	}
 	owner, err := proc.Self()
 	if err != nil {
@@ -227,6 +238,15 @@ func (p *taskPlaces) Prepare(ctx context.Context, it queue.Item, fence int64) (l
 	p.briefs[place.Dir] = b
 	p.mu.Unlock()
 	return place, nil
+}
+
+// endedBefore is the step of an item that is done where a loop that was killed has ended it: what
+// is left to be done of it is to put its place away and to add what comes next.
+func (p *taskPlaces) endedBefore(ctx context.Context, it queue.Item, w task.Want) (task.Brief, bool, error) {
+	if it.State != queue.Done || it.Result == nil {
+		return task.Brief{}, false, nil
+	}
+	return p.flow.Past(ctx, w, it.Result.Run)
 }
 
 // possible waits while what comes before the step is being put in its place: an item is
@@ -291,26 +311,7 @@ func (p *taskPlaces) Finish(ctx context.Context, place loop.Place, it queue.Item
 	}
 	switch fate {
 	case core.Done:
-		r, err = p.flow.FinishIn(ctx, b.Session, p.answer(it), func(ctx context.Context, message string, done bool) (string, error) {
-			to := core.Retry
-			if done {
-				to = core.Done
-			}
-			named := it
-			named.Title = message
-			said, conflict, err := p.merging.Finish(ctx, place, named, to)
-			note = said
-			if err != nil || !conflict {
-				return "", err
-			}
-			return p.merges.conflict(place), nil
-		})
-		if err == nil {
-			err = p.goOn(ctx, it, r)
-		}
-		if err == nil && r.Task == task.Completed {
-			err = p.release(ctx, r.Number)
-		}
+		r, note, err = p.file(ctx, place, it, b)
 	case core.GiveUp, core.Park:
 		status := "failed"
 		if fate == core.Park {
@@ -328,11 +329,55 @@ func (p *taskPlaces) Finish(ctx context.Context, place loop.Place, it queue.Item
 	}
 	p.mu.Lock()
 	delete(p.briefs, place.Dir)
+	delete(p.past, place.Dir)
 	p.mu.Unlock()
 	if r.Status != "" {
 		note = strings.TrimPrefix(note+"; ", "; ") + fmt.Sprintf("%s of task %d is %s", r.Op, r.Number, r.Status)
 	}
 	return note, false, nil
+}
+
+// file ends the step of an item that is done, and adds what comes after it. Each of its steps
+// may be the last of a loop that is killed, and the next loop does them all again.
+func (p *taskPlaces) file(ctx context.Context, place loop.Place, it queue.Item, b task.Brief) (r task.StepResult, note string, err error) {
+	put := func(ctx context.Context, message string, done bool) (string, error) {
+		to := core.Retry
+		if done {
+			to = core.Done
+		}
+		named := it
+		named.Title = message
+		said, conflict, err := p.merging.Finish(ctx, place, named, to)
+		note = said
+		if err != nil || !conflict {
+			return "", err
+		}
+		return p.merges.conflict(place), nil
+	}
+	if r, err = p.flow.FinishIn(ctx, b.Session, p.answer(it), put); err != nil {
+		return r, note, err
+	}
+	p.mu.Lock()
+	past := p.past[place.Dir]
+	p.mu.Unlock()
+	if past {
+		// What a phase made was brought before the phase ended, so that this only puts the place away.
+		p.flow.PutAway(ctx, b, r, place.Dir)
+		if _, err := put(ctx, b.Message, r.Status == "completed"); err != nil {
+			return r, note, err
+		}
+		if r.Op == task.OpImplement {
+			if end, done, err := p.flow.EndLeft(ctx, r.Number); err != nil {
+				return r, note, err
+			} else if done {
+				r.Task = end.Task
+			}
+		}
+	}
+	if err := p.goOn(ctx, it, r); err != nil || r.Task != task.Completed {
+		return r, note, err
+	}
+	return r, note, p.release(ctx, r.Number)
 }
 
 // whyEnded is why an item ended that was not done.

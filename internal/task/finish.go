@@ -475,6 +475,10 @@ func (s *step) wholeMessage() string {
 	return s.message(StepResult{Op: s.o.Name, Phase: s.o.Phase, Status: "completed"})
 }
 
+// onRecord ends the subject of a commit of the list after a phase that was worked at in a place
+// of its own: the work itself is another commit, of the place's branch.
+const onRecord = ", on record"
+
 // commit commits what the step made, with the list.
 func (s *step) commit(ctx context.Context, b *Board, res StepResult) {
 	files := b.Files()
@@ -491,7 +495,7 @@ func (s *step) commit(ctx context.Context, b *Board, res StepResult) {
 			files = append(files, name)
 		}
 	} else if s.phase != nil {
-		msg += ", on record" // the work itself is another commit, of the place's branch
+		msg += onRecord
 	}
 	slices.Sort(files)
 	s.commitFiles(ctx, msg, slices.Compact(files))

@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -429,6 +431,62 @@ func (f *Flow) TimedOut(ctx context.Context, session, reason string) (StepResult
 		return done, err
 	}
 	return s.end(ctx, s.record(), Return{Status: "partial"}, reason, Timeout)
+}
+
+// Past is the step that a run did on somebody's behalf and that has ended since; ok is false
+// where it has not. Who was killed while it was being filed finds it by that, and begins none
+// again that nobody would do.
+func (f *Flow) Past(ctx context.Context, w Want, run string) (past Brief, ok bool, err error) {
+	b, err := f.Store.Load(ctx)
+	if err != nil || run == "" || w.By == "" {
+		return past, false, err
+	}
+	t := b.State.Tasks[w.Number]
+	if t == nil || slices.ContainsFunc(t.Operations, func(o *Operation) bool { return o.By == w.By && o.Run == run }) {
+		return past, false, nil
+	}
+	own, err := b.Own(t)
+	if err != nil {
+		return past, false, nil //nolint:nilerr // a check tells it
+	}
+	for _, o := range slices.Backward(own) {
+		if o.By != w.By || o.Run != run || o.Op != w.Op || w.Phase > 0 && o.Phase != w.Phase {
+			continue
+		}
+		title := ""
+		if p, _, err := b.Plan(t); err == nil && p.Phase(o.Phase) != nil {
+			title = p.Phase(o.Phase).Title
+		}
+		past = Brief{Number: w.Number, Title: t.Title, Op: o.Op, Phase: o.Phase, Session: o.Session, Message: Message(t, o.Op, o.Phase, title)}
+		if o.Op != OpImplement && len(o.Files) > 0 {
+			past.Artifact = path.Join(specsDir, o.Files[0])
+		}
+		return past, true, nil
+	}
+	return past, false, nil
+}
+
+// PutAway does for a step of [Flow.Past] what its filing may not have come to: it takes away in
+// the place what the step wrote there and was taken over, and commits the list.
+func (f *Flow) PutAway(ctx context.Context, b Brief, r StepResult, place string) {
+	s := &step{f: f, o: Operation{Name: b.Op}, d: Delegation{Session: b.Session}, task: Task{Number: b.Number}}
+	files := []string{path.Join(specsDir, todoFile), path.Join(specsDir, stateFile)}
+	if name, ok := strings.CutPrefix(b.Artifact, specsDir+"/"); ok {
+		s.o.Artifact = name
+		files = append(files, b.Artifact)
+		if place != f.Root {
+			s.o.Place = place
+			s.tidy()
+		}
+	}
+	message := b.Message
+	switch {
+	case r.Status != "completed":
+		message = s.message(r)
+	case b.Op == OpImplement:
+		message += onRecord
+	}
+	s.commitFiles(ctx, message, files)
 }
 
 // Ran notes which run does a step.
