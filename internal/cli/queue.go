@@ -20,6 +20,7 @@ import (
 	"reprise/internal/proc"
 	"reprise/internal/queue"
 	"reprise/internal/term"
+	"reprise/internal/worker/elsewhere"
 )
 
 func newQueueCmd(app *App) *cobra.Command {
@@ -504,6 +505,9 @@ func (a *App) showItem(d workItem, asJSON bool) error {
 	a.said(style.Bold(it.ID)+"  ", term.SafeLine(it.Title))
 	field("token", string(d.Token))
 	field("state", strings.Join(append([]string{string(it.State)}, a.detail(it)...), "; "))
+	if asked, ok := elsewhere.AskedOf(it); ok && a.inFleet() {
+		field("answer", asked.Command())
+	}
 	field("priority", fmt.Sprintf("%d (%s)", it.Urgency(), queue.PriorityWord(it.Urgency())))
 	field("labels", strings.Join(it.Labels, ", "))
 	field("key", it.Key)
