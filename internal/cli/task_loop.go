@@ -311,7 +311,9 @@ func (p *taskPlaces) Finish(ctx context.Context, place loop.Place, it queue.Item
 	}
 	switch fate {
 	case core.Done:
-		r, note, err = p.file(ctx, place, it, b)
+		if r, note, err = p.file(ctx, place, it, b); err != nil {
+			err = fmt.Errorf("`reprise task run %d --queue` goes on with the task once this is settled: %w", b.Number, err)
+		}
 	case core.GiveUp, core.Park:
 		status := "failed"
 		if fate == core.Park {

@@ -156,6 +156,8 @@ func (l *Loop) archive(ctx context.Context, a core.Action) core.Event {
 // whereto says where the work of an item that is done was put, by what came of that.
 func (l *Loop) whereto(it *Iteration, place Place, step, conflict bool, err error) {
 	switch into := l.mergesInto(); {
+	case step && err != nil:
+		it.Put = report.Personal // no later loop files it, and the task would wait without a word
 	case into != "" && (err != nil || conflict) && !step: // a task's own steps see to themselves
 		it.Put, it.Into = report.Owed, into // a later loop takes it up
 		if _, ok := errors.AsType[*PersonalError](err); ok {
