@@ -236,3 +236,36 @@ func TestAdoptAtOnce(t *testing.T) {
 	wg.Wait()
 	oneHasIt(t, errs, func(taken *NameTakenError) bool { return !taken.Away })
 }
+
+// A submodule's origin is in its own git directory, and clones of it are one project. What an
+// earlier program took for its main checkout, and claimed the name with, was that of what the
+// submodule is a part of: the name is the submodule's still.
+func TestClaimOfASubmodule(t *testing.T) {
+	env := testEnv(t)
+	paths := testPaths(t, env)
+	top := mkdir(t, env.Dir, "top")
+	modules := mkdir(t, top, ".git", "modules", "lib")
+	lib := project(t, mkdir(t, top, "lib"), "lib")
+	write(t, filepath.Join(lib, ".git"), "gitdir: ../.git/modules/lib\n")
+	now := time.Date(2026, 11, 28, 0, 0, 0, 0, time.UTC)
+	if err := paths.Claim(t.Context(), &Project{Name: "lib", Root: lib, Main: top}, "", now); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(paths.ProjectDir("lib"), "trust.json"), "{}\n")
+	p, err := projectAt(lib)
+	if err != nil || p == nil || p.Main != lib {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	if err := paths.Claim(t.Context(), p, "", now); err != nil {
+		t.Errorf("what an earlier program claimed: %v", err)
+	}
+	write(t, filepath.Join(modules, "config"), "[remote \"origin\"]\n\turl = https://example.org/team/lib\n")
+	clone := project(t, mkdir(t, env.Dir, "clone"), "lib")
+	write(t, filepath.Join(clone, ".git", "config"), "[remote \"origin\"]\n\turl = git@example.org:team/lib.git\n")
+	if p, err = projectAt(clone); err != nil {
+		t.Fatal(err)
+	}
+	if err := paths.Claim(t.Context(), p, "", now); err != nil {
+		t.Errorf("a clone: %v", err)
+	}
+}
