@@ -461,6 +461,9 @@ reference-TOPIC, project-NAME, episodic-YYYY-MM or decisions.`,
 				}
 			}
 			w, err := m.Create(cmd.Context(), b)
+			if ofProject && errors.Is(err, memory.ErrExists) {
+				err = fmt.Errorf("%w; a project's own is a file that is yours to edit, in %s", err, filepath.Join(m.Dir(), "blocks"))
+			}
 			if err != nil {
 				return memoryError(err)
 			}

@@ -253,7 +253,9 @@ func readClaim(paths Paths, name string) (*claim, error) {
 		return nil, fmt.Errorf("read project register: %w", err)
 	}
 	var c claim
-	if err := json.Unmarshal(data, &c); err != nil || c.V < 1 || c.Name != name && !slices.Contains(c.Names, name) {
+	if err := json.Unmarshal(data, &c); err == nil && c.V == 1 && c.Name != name && c.Name == paths.NameNow(name) {
+		c.Names = append(c.Names, name) // led here by the link of a former name, though what was known of that is gone
+	} else if err != nil || c.V < 1 || c.Name != name && !slices.Contains(c.Names, name) {
 		return nil, fmt.Errorf("read project register: %s is damaged; move it away and run `reprise init` in the project", file)
 	}
 	if c.V > 1 {

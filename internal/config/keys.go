@@ -49,7 +49,7 @@ func mainKeys() []key {
 			func(s *Settings) *int { return &s.SubAgent.JobExpirySeconds }, 1, week),
 		enumKey("sub_agent.sandbox", "whether runs are confined by the operating system: auto, off or required",
 			func(s *Settings) *string { return &s.SubAgent.Sandbox }, "auto", "off", "required"),
-		strKey("sub_agent.agent", "client that runs tasks", func(s *Settings) *string { return &s.SubAgent.Agent }, checkWord),
+		strKey("sub_agent.agent", "client that runs tasks: claude, codex, gemini, copilot, script or generic", func(s *Settings) *string { return &s.SubAgent.Agent }, checkClient),
 		strKey("sub_agent.script_file", "file of steps that the script client plays; empty: one short answer",
 			func(s *Settings) *string { return &s.SubAgent.ScriptFile }, checkPath),
 		strKey("memory.directory", "where the memory is", func(s *Settings) *string { return &s.Memory.Directory }, checkDir),

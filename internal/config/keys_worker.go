@@ -169,6 +169,16 @@ func checkWorkClient(_ Env, text string) (string, string, string) {
 	return text, "", ""
 }
 
+// checkClient is of a client that a run may have: one that a loop has, too, or a program of
+// one's own.
+func checkClient(_ Env, text string) (string, string, string) {
+	clients := append(slices.Clone(routeClients[:]), "generic")
+	if !slices.Contains(clients, text) {
+		return "", fmt.Sprintf("%q is no client that can be started", shown(text)), "write one of " + strings.Join(clients, ", ")
+	}
+	return text, "", ""
+}
+
 func checkCan(e Env, text string) (string, string, string) {
 	if strings.ContainsAny(text, " ,") || strings.HasPrefix(text, "needs-") {
 		return "", fmt.Sprintf("%q is no word that a label needs-… can have", shown(text)), "write it as labels have it after needs-, such as gpu"

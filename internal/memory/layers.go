@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -254,17 +255,31 @@ func (ls Layers) AppendFile(ctx context.Context, path, text string) (int, error)
 // narrower scope's file of that name, the new text may have been made from that
 // one: replacing the global one as a whole then needs the global one's hash.
 func (ls Layers) Update(ctx context.Context, u UpdateBlock) (Written, error) {
+	own := ""
 	for _, l := range ls[:len(ls)-1] {
 		doc, _, err := l.read(ctx, u.Name, 0, 0)
 		if err != nil || doc.isSeed() {
 			continue // it is not what a reader is shown
 		}
+		own = fmt.Sprintf("project %s has it, as a file that is yours to edit: %s", l.Project, filepath.Join(l.Store.Dir(), l.dirOf(doc.Name), doc.Name))
 		if u.IfHash != "" && sameHash(u.IfHash, doc.Hash) || u.IfHash == "" && u.Content != "" {
 			return Written{}, fmt.Errorf("update %s: %w: project %s has a %s of its own, which is the one that reading shows, and this writes the global one; read that with the scope global and give its hash",
 				clip.Runes(u.Name, 80), ErrStale, l.Project, doc.Name)
 		}
 	}
-	return ls.Global().Update(ctx, u)
+	w, err := ls.Global().Update(ctx, u)
+	if errors.Is(err, ErrNotFound) && own != "" {
+		err = fmt.Errorf("update %s: %w: the global memory has none of that name; %s", clip.Runes(u.Name, 80), ErrNotFound, own)
+	}
+	return w, err
+}
+
+// dirOf is the directory of a file of a memory, below the memory's.
+func (l Layer) dirOf(name string) string {
+	if name == coreFile || name == indexFile {
+		return ""
+	}
+	return blocksDir
 }
 
 // Check is [Store.Check] of every layer, the global one first, a project's entries

@@ -153,7 +153,7 @@ func (s *Store) Create(ctx context.Context, b CreateBlock) (Written, error) {
 		case other == rel && bytes.Equal(old.Bytes(), f.Bytes()):
 			w.Unchanged = true
 		default:
-			return w, fmt.Errorf("create %s: %w: it is %s now; use update_memory_block to change it", name, ErrExists, hashOf(old.Bytes()))
+			return w, fmt.Errorf("create %s: %w: it is %s now; to change it, update it", name, ErrExists, hashOf(old.Bytes()))
 		}
 		w.IndexUpdated, err = t.row(name, b.Summary, summaryOf(stem, f))
 		return w, err
@@ -343,7 +343,7 @@ func (s *Store) Update(ctx context.Context, u UpdateBlock) (Written, error) {
 func (t *tx) update(u UpdateBlock) (Written, error) {
 	rel, err := find(t.d, u.Name)
 	if errors.Is(err, ErrNotFound) {
-		return Written{}, fmt.Errorf("update: %w; create_memory_block makes new ones", err)
+		return Written{}, fmt.Errorf("update: %w; what is not there is created, not updated", err)
 	}
 	if err != nil {
 		return Written{}, fmt.Errorf("update: %w", err)
