@@ -2,10 +2,12 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -426,6 +428,13 @@ func readPolicy(ctx context.Context, app *App, file string) (recall.Policy, erro
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&p); err != nil {
+		var wrong *json.UnmarshalTypeError
+		switch {
+		case errors.Is(err, io.EOF):
+			err = errors.New("it is empty")
+		case errors.As(err, &wrong): // without the words of Go
+			err = fmt.Errorf("%s cannot be %s", cmp.Or(wrong.Field, "a policy"), wrong.Value)
+		}
 		return p, fmt.Errorf("the candidate %s is no policy: %w; `reprise policy show --json` shows what one looks like", file, err)
 	}
 	if dec.More() {

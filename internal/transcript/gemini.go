@@ -172,8 +172,11 @@ func geminiResponse(raw json.RawMessage) string {
 // have been read before.
 func (r *geminiReader) document(in io.Reader, bad func(n int, err error)) error {
 	dec := json.NewDecoder(in)
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+	switch t, err := dec.Token(); {
+	case err != nil:
 		return fmt.Errorf("%w: no JSON object (%v)", errLine, err)
+	case t != json.Delim('{'):
+		return fmt.Errorf("%w: no JSON object", errLine)
 	}
 	var id, start, kind string
 	for dec.More() {

@@ -332,7 +332,8 @@ func defaultSteps(env []string) []step {
 			{name: "say", do: &sayStep{"Script agent: task received, reprise-script-{{.RunID}}.txt written."}},
 		}
 	}
-	if proc.EnvValue(env, artifactVar) == "" {
+	artifact := proc.EnvValue(env, artifactVar)
+	if artifact == "" {
 		return []step{
 			{name: "write", do: &writeStep{Path: "reprise-script-{{.RunID}}.txt", Content: "Written by the script agent in run {{.RunID}}.\n"}},
 			{name: "say", do: &sayStep{delegateAnswer("reprise-script-{{.RunID}}.txt")}},
@@ -340,11 +341,15 @@ func defaultSteps(env []string) []step {
 	}
 	return []step{
 		{name: "write", do: &writeStep{Path: "{{.Artifact}}", Content: "# Written by the script agent\n\n### Phase 1: Write a file [NOT STARTED]\n\n- **Done when**: it is there\n"}},
-		{name: "say", do: &sayStep{delegateAnswer("{{.Artifact}}")}},
+		{name: "say", do: &sayStep{delegateAnswer(artifact)}},
 	}
 }
 
 // delegateAnswer is the last message of a step of a task.
 func delegateAnswer(file string) string {
-	return `{"status":"completed","summary":"The script agent wrote a file.","artifacts":["` + file + `"],"metadata":{"session_id":"{{.Delegation}}","agent_type":"script","delegation_depth":1,"delegation_path":[]},"errors":[],"next_steps":""}`
+	quoted, err := json.Marshal(file) // a path may have quotes in it
+	if err != nil {
+		quoted = []byte(`""`) // a string is marshalled
+	}
+	return `{"status":"completed","summary":"The script agent wrote a file.","artifacts":[` + string(quoted) + `],"metadata":{"session_id":"{{.Delegation}}","agent_type":"script","delegation_depth":1,"delegation_path":[]},"errors":[],"next_steps":""}`
 }
