@@ -116,6 +116,11 @@ func initProject(ctx context.Context, app *App, name string, yes, adopt bool) er
 	fmt.Fprintf(app.Out, "%s is now project %s.\n", term.SafeLine(made.Root), style.Bold(made.Name))
 	fmt.Fprintf(app.Out, "  commit %s and .gitignore\n", ".reprise/project.yaml")
 	fmt.Fprintln(app.Out, app.beside("  its data are in", term.SafeLine(paths.ProjectDir(made.Name)), "    "))
+	if top := git.Top(made.Root); top != "" {
+		if _, err := git.New(top, git.Options{Vars: app.Env.Vars}).OfUser().Run(ctx, "check-ignore", "--quiet", "--", made.File()); err == nil {
+			fmt.Fprint(app.Err, wrapLine("note: git ignores .reprise/project.yaml here (`git check-ignore -v .reprise/project.yaml` says by which line): other checkouts and machines know nothing of the project until it is committed", app.Columns))
+		}
+	}
 	if len(kept) > 0 {
 		fmt.Fprint(app.Err, wrapLine(fmt.Sprintf("note: data of that name were there, and are this project's now: %s", strings.Join(kept, ", ")), app.Columns))
 	}

@@ -52,11 +52,11 @@ func InitProject(root, name string) (*Project, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := addIgnoreLine(real); err != nil {
-		return nil, err
-	}
 	if err := durable.MkdirAll(filepath.Join(real, ".reprise"), 0o755); err != nil {
 		return nil, fmt.Errorf("make project: %w", err)
+	}
+	if err := addIgnoreLine(real); err != nil {
+		return nil, err
 	}
 	if err := durable.WriteFile(ProjectFile(real), projectText(p.Name), 0o644); err != nil {
 		return nil, fmt.Errorf("make project: %w", err)
@@ -209,6 +209,9 @@ func Prospect(root, name string) (*Project, error) {
 	}
 	if !utf8.ValidString(root) { // no file of ours could name it as it is
 		return nil, fmt.Errorf("make project: the directory %q has bytes in its path that are no text (UTF-8): rename it, and make the project then", root)
+	}
+	if strings.ContainsAny(root, "\n\r") { // lists and answers of git have a line for each path
+		return nil, fmt.Errorf("make project: the directory %q has a line break in its path: rename it, and make the project then", root)
 	}
 	if name == "" {
 		if name = NameFrom(root); name == "" {

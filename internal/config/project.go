@@ -240,7 +240,7 @@ func ParseProject(file string, data []byte) (*Project, error) {
 	}
 	for _, k := range [...]string{"v", "name"} {
 		if !seen[k] && len(d.errs) == 0 {
-			d.errs = append(d.errs, &Error{File: file, Line: 1, Column: 1, Key: k, Problem: "is missing", Remedy: "add it, or let `reprise init` write the file anew"})
+			d.errs = append(d.errs, &Error{File: file, Line: 1, Column: 1, Key: k, Problem: "is missing", Remedy: "add it, or remove the file and let `reprise init` write it anew"})
 		}
 	}
 	if err := d.errs.err(); err != nil {

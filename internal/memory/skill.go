@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/template"
 	"time"
+	"unicode/utf8"
 )
 
 //go:embed skills/SKILL.md.tmpl
@@ -29,8 +30,8 @@ func Skill(flavour, memoryDir string) (string, error) {
 	if flavour != FlavourReprise && flavour != FlavourFilesystem {
 		return "", fmt.Errorf("make skill: unknown flavour %q; there are %q and %q", flavour, FlavourReprise, FlavourFilesystem)
 	}
-	if memoryDir == "" || strings.ContainsAny(memoryDir, "`\r\n") {
-		return "", fmt.Errorf("make skill: the memory directory %q cannot be named in it", memoryDir)
+	if memoryDir == "" || strings.ContainsAny(memoryDir, "`\r\n") || !utf8.ValidString(memoryDir) {
+		return "", fmt.Errorf("make skill: the memory directory %q cannot be named in it: it is no text (UTF-8), or has a line break or a backtick; memory.directory of the settings can name another", memoryDir)
 	}
 	t, err := template.New("skill").Option("missingkey=error").Parse(skillText)
 	if err != nil {
