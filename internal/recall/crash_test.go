@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -208,6 +209,10 @@ func TestKilledAtEachStep(t *testing.T) {
 				t.Errorf("%s killed at step %d: generation %d after the next", what, die, n)
 			}
 			x.Close()
+			// What the dead one left was rolled back, and the journal after it is nobody else's to read, either.
+			if fi, err := os.Stat(file + "-journal"); err == nil && runtime.GOOS != "windows" && fi.Mode().Perm()&0o077 != 0 {
+				t.Errorf("%s killed at step %d: the journal is %s", what, die, fi.Mode())
+			}
 			if t.Failed() {
 				t.FailNow()
 			}
@@ -215,6 +220,40 @@ func TestKilledAtEachStep(t *testing.T) {
 	}
 	if seen["update"][1] == 0 {
 		t.Errorf("no kill was rolled back: %v", seen)
+	}
+}
+
+// TestJournalIsForNobodyElse: one process keeps the index open, a second one dies in a write,
+// and a third one rolls that back, by which SQLite removes the journal. The one that the first
+// then writes by is not for others to read, nor is one that an earlier program left so.
+func TestJournalIsForNobodyElse(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no permission bits there")
+	}
+	base := t.TempDir()
+	memory, file := filepath.Join(base, "memory"), filepath.Join(base, "cache", "index.db")
+	write(t, memory, "core.md", "# Core\n\nsourdough\n")
+	long := Open(Options{MemoryDir: memory, IndexFile: file})
+	defer long.Close()
+	update(t, long, func(tx *Tx) error { return generation(tx, 1) })
+	for name, leave := range map[string]func(){
+		"rolled back by another": func() {
+			if err := os.Remove(file + "-journal"); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"of an earlier program": func() {
+			if err := os.Chmod(file+"-journal", 0o644); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		leave()
+		update(t, long, func(tx *Tx) error { return generation(tx, 2) })
+		if fi, err := os.Stat(file + "-journal"); err != nil || fi.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s: %v, %v", name, fi, err)
+		}
+		update(t, long, func(tx *Tx) error { return generation(tx, 1) })
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"time"
 
@@ -413,23 +414,16 @@ func (x *Index) writing(ctx context.Context, fn func(*writer) error) error {
 
 // openWriter is called under the lock, with x.db being the file in its place.
 func (x *Index) openWriter() error {
+	err := x.ownJournal()
 	if x.w != nil && os.SameFile(x.w.info, x.db.info) {
-		return nil
+		return nil //nolint:nilerr // it is told by the write, which then is made elsewhere
+	}
+	if err != nil {
+		return err
 	}
 	if x.w != nil {
 		x.w.close()
 		x.w = nil
-	}
-	// SQLite would let everybody read the journal, which holds what was in the
-	// index; so it is made here, and kept, emptied after each write.
-	if _, err := os.Lstat(x.journal()); errors.Is(err, fs.ErrNotExist) {
-		f, err := durable.Create(x.journal(), 0o600)
-		if err != nil {
-			return err
-		}
-		if err := f.Close(); err != nil {
-			return err
-		}
 	}
 	d, err := openDB(x.db.path, sqlite3.OPEN_READWRITE)
 	if err != nil {
@@ -441,8 +435,39 @@ func (x *Index) openWriter() error {
 		d.close()
 		return err
 	}
+	// What another has left since is rolled back here, which removes the journal, too.
+	if _, err := d.number(`SELECT count(*) FROM sqlite_schema`); err != nil {
+		d.close()
+		return err
+	}
+	if err := x.ownJournal(); err != nil {
+		d.close()
+		return err
+	}
 	x.w = d
 	return nil
+}
+
+// ownJournal makes the journal where it is not there: SQLite would let everybody read what it
+// makes, which holds what was in the index. It is kept, emptied after each write. But whoever
+// rolls back what a dead writer left removes it, and others that have the index open go on
+// writing: so it is looked for before each write.
+func (x *Index) ownJournal() error {
+	switch fi, err := os.Lstat(x.journal()); {
+	case err == nil && (fi.Size() > 0 || !fi.Mode().IsRegular() || runtime.GOOS == "windows" || fi.Mode().Perm()&0o077 == 0):
+		return nil // one to be rolled back, or not a journal at all: told by SQLite
+	case err == nil: // of an earlier program
+		if err := durable.Remove(x.journal()); err != nil {
+			return err
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil //nolint:nilerr // told by SQLite
+	}
+	f, err := durable.Create(x.journal(), 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // walLeft says that there is a write-ahead log, which only another program can
