@@ -18,7 +18,8 @@ const ready = time.Minute
 func Options(dir string) *server.Options {
 	return &server.Options{
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: dir, NoLog: true, NoSigs: true,
-		MaxPayload: server.MAX_PAYLOAD_SIZE, // 1 MiB, what servers have unless they are told
+		MaxPayload:        server.MAX_PAYLOAD_SIZE, // 1 MiB, what servers have unless they are told
+		JetStreamMaxStore: 32 << 30,                // what is promised, and not what is used: else it is a part of what this machine has free
 	}
 }
 

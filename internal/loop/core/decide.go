@@ -230,6 +230,9 @@ func (s *State) settle(i int, set Settle, out *[]Action) {
 
 // remember keeps, of the item and of the whole, what the next decisions go by.
 func (s *State) remember(p *Slot, set *Settle) {
+	if set.Class == SameItem {
+		return // what is remembered is of the run that another slot has: its question, which may be answered by now
+	}
 	id := p.Claim.Item.ID
 	m := s.Items[id]
 	m.Parked, m.Kind, m.Asked, m.Number, m.Refusal = false, "", "", 0, set.Refusal

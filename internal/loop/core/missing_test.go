@@ -44,3 +44,29 @@ func TestAnsweredElsewhere(t *testing.T) {
 		}
 	}
 }
+
+// Who answers quickly has the item claimed by a second worker while the first one still puts away
+// the run that asked. That claim is given back, and the answer reaches the session all the same.
+func TestAnsweredWhileTheRunIsPutAway(t *testing.T) {
+	s := New("loop-a", DefaultLimits(), Time{})
+	asked := Memory{Parked: true, Kind: ByAgent, Asked: "Which colour?", Number: 3, From: &Continuation{Run: "run-a", Session: "s", Why: string(Asked)}}
+	s.Items = map[string]Memory{"a": asked}
+	s.Slots = append(s.Slots[:1], Slot{Step: Archiving, Seq: 6, Claim: Claim{Item: Item{ID: "a"}, Fence: 3}})
+	s.Slots[0] = Slot{Step: Claiming, Seq: 7}
+	claimed := func(seq, fence int64) {
+		s, _ = Apply(s, Time{}, Claimed{Slot: 0, Seq: seq, Claim: &Claim{Item: Item{ID: "a"}, Fence: fence}, Answer: "red", Asked: 3})
+	}
+	claimed(7, 4)
+	if p := s.Slots[0]; p.Step != Settling || p.Settle.Class != SameItem {
+		t.Fatalf("%+v", p)
+	}
+	s, _ = Apply(s, Time{}, Settled{Slot: 0, Seq: s.Slots[0].Seq})
+	if m := s.Items["a"]; m != asked {
+		t.Errorf("what was asked is forgotten: %+v", m)
+	}
+	s.Slots = []Slot{{Step: Claiming, Seq: 9}}
+	claimed(9, 5)
+	if f := s.Slots[0].From; f == nil || f.Answer != "red" || f.Asked != "Which colour?" || f.Session != "s" {
+		t.Errorf("%+v", f)
+	}
+}
