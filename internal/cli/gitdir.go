@@ -10,9 +10,12 @@ import (
 	"reprise/internal/git"
 )
 
-// checkoutOf is the top of the working tree that a project lies in, and the project's own
-// directory outside git. Git is asked there: it looks at no repository above where it is.
-func checkoutOf(p *config.Project) string { return cmp.Or(git.Top(p.Root), p.Root) }
+// topOf is the top of the working tree that a directory lies in, and the directory itself
+// outside git. Git is asked there: it looks at no repository above where it is.
+func topOf(dir string) string { return cmp.Or(git.Top(dir), dir) }
+
+// checkoutOf is topOf a project.
+func checkoutOf(p *config.Project) string { return topOf(p.Root) }
 
 // noGitDir refuses a root that is a bare repository, or lies within the directory of one:
 // nothing is checked out there that could be worked on. Where git is not, nobody knows.

@@ -412,8 +412,7 @@ func (a *App) codeHead(ctx context.Context) (branch, commit string) {
 	if branch, commit = config.CodeHead(a.Env.Dir); commit != "" {
 		return branch, commit
 	}
-	dir := config.CheckoutRoot(home.Project, a.Env.Dir)
-	g := git.New(cmp.Or(git.Top(dir), dir), git.Options{Vars: a.Env.Vars})
+	g := git.New(topOf(config.CheckoutRoot(home.Project, a.Env.Dir)), git.Options{Vars: a.Env.Vars})
 	if commit, err = g.Resolve(ctx, "HEAD"); err != nil {
 		return branch, ""
 	}

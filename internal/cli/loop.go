@@ -206,12 +206,12 @@ func noZero(cmd *cobra.Command) error {
 			return usagef("--%s 0: a loop that may do nothing is none; leave it out for what the settings say", name)
 		}
 	}
-	for name, least := range map[string]time.Duration{"timeout": 1, "stall": 1, "delay": 0} {
+	for _, name := range []string{"timeout", "stall"} {
 		f := cmd.Flags().Lookup(name)
 		if f == nil || !f.Changed {
 			continue
 		}
-		if d, err := time.ParseDuration(f.Value.String()); err != nil || d < least {
+		if d, err := time.ParseDuration(f.Value.String()); err != nil || d <= 0 {
 			return usagef("--%s %s: give a time such as 30s or 10m, or leave it out for what the settings say", name, f.Value)
 		}
 	}

@@ -253,9 +253,6 @@ func newQueueGCCmd(app *App) *cobra.Command {
 		Long: `Remove items that were done, or died, long ago. One that another item still depends
 on stays. A key is forgotten with its item: adding that again adds it anew.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if r.DoneAfter < 0 || r.DeadAfter < 0 || r.Keep < 0 {
-				return usagef("an age or number is negative")
-			}
 			open := app.writableQueue
 			if r.DryRun {
 				open = func(context.Context, proc.ID) (queue.Queue, error) { return app.Queue(proc.ID{}) }

@@ -159,7 +159,7 @@ func (a *App) noBranch(cmd *cobra.Command, text string) error {
 	if text == "-" || strings.ContainsAny(text, " \t\r\n") {
 		return nil
 	}
-	id, err := git.New(cmp.Or(git.Top(a.Env.Dir), a.Env.Dir), git.Options{Vars: a.Env.Vars}).Resolve(cmd.Context(), "refs/heads/"+text)
+	id, err := git.New(topOf(a.Env.Dir), git.Options{Vars: a.Env.Vars}).Resolve(cmd.Context(), "refs/heads/"+text)
 	if err != nil || id == "" {
 		return nil //nolint:nilerr // no branch, or nothing that git can tell of
 	}
@@ -242,7 +242,7 @@ func (a *App) onBranch(ctx context.Context, name string) (staterepo.BranchContex
 	} else if t != nil {
 		agent = t.Agent()
 	}
-	b, _, err := repo.Switched(ctx, access, git.New(cmp.Or(git.Top(a.Env.Dir), a.Env.Dir), git.Options{Vars: a.Env.Vars}), name, agent)
+	b, _, err := repo.Switched(ctx, access, git.New(topOf(a.Env.Dir), git.Options{Vars: a.Env.Vars}), name, agent)
 	return b, err
 }
 
